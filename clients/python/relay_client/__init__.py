@@ -1,0 +1,1 @@
+"""Client SDK of Market Relay."""

@@ -1,0 +1,1 @@
+"""Ingestors: slot workers that fetch from exchanges and write to the event log."""

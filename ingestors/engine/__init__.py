@@ -1,0 +1,1 @@
+"""Pure engines of the ingestor: no socket, clock, file or environment."""

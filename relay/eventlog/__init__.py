@@ -1,0 +1,27 @@
+"""The durable event log behind a port; Kafka's client has its one home here."""
+
+from relay.eventlog.port import (
+    HISTORY_TOPIC,
+    SYMBOL_TOPIC,
+    TICK_TOPIC,
+    TICKER_STATS_TOPIC,
+    EventLog,
+    LogIdentity,
+    LogPosition,
+    LogRecord,
+    TopicSpec,
+    platform_topics,
+)
+
+__all__ = [
+    "HISTORY_TOPIC",
+    "SYMBOL_TOPIC",
+    "TICKER_STATS_TOPIC",
+    "TICK_TOPIC",
+    "EventLog",
+    "LogIdentity",
+    "LogPosition",
+    "LogRecord",
+    "TopicSpec",
+    "platform_topics",
+]

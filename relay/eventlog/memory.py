@@ -1,0 +1,101 @@
+"""In-memory twin of the event log, for tests of its users and for the conformance suite."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+import zlib
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from relay.errors import SettingsError
+from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec
+from relay.protocol.codes import ErrorCode
+
+__all__ = ["MemoryEventLog"]
+
+
+class MemoryEventLog:
+    """An :class:`~relay.eventlog.port.EventLog` in this process's memory; thread-safe, not durable."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cluster_id = str(uuid.uuid4())
+        self._topics: dict[str, list[list[LogRecord]]] = {}
+        self._topic_ids: dict[str, str] = {}
+
+    def ensure_topics(self, topics: Sequence[TopicSpec]) -> None:
+        """See the port."""
+        with self._lock:
+            for spec in topics:
+                existing = self._topics.get(spec.name)
+                if existing is None:
+                    self._topics[spec.name] = [[] for _ in range(spec.partitions)]
+                    self._topic_ids[spec.name] = str(uuid.uuid4())
+                elif len(existing) != spec.partitions:
+                    raise SettingsError(
+                        f"topic {spec.name} has {len(existing)} partitions, settings say {spec.partitions}; "
+                        "keep the old number, or use another topic prefix"
+                    )
+
+    def append(self, topic: str, *, key: bytes, value: bytes) -> Future[LogPosition]:
+        """See the port."""
+        with self._lock:
+            partitions = self._partitions(topic)
+            partition = zlib.crc32(key) % len(partitions)
+            records = partitions[partition]
+            position = LogPosition(topic, partition, len(records))
+            records.append(LogRecord(position, time.time_ns(), key, value))
+        acknowledged: Future[LogPosition] = Future()
+        acknowledged.set_result(position)
+        return acknowledged
+
+    def flush(self, timeout_s: float) -> int:
+        """See the port."""
+        del timeout_s
+        return 0
+
+    def read(
+        self,
+        topic: str,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        from_offset: int | None = None,
+        from_time_ns: int | None = None,
+        limit: int = 1_000,
+    ) -> Sequence[LogRecord]:
+        """See the port."""
+        with self._lock:
+            partitions = self._partitions(topic)
+            if partition is None:
+                if key is None:
+                    raise SettingsError("expected a key or a partition to read from, got neither")
+                partition = zlib.crc32(key) % len(partitions)
+            records = list(partitions[partition])
+        return [
+            record
+            for record in records
+            if (key is None or record.key == key)
+            and (from_offset is None or record.position.offset >= from_offset)
+            and (from_time_ns is None or record.timestamp_ns >= from_time_ns)
+        ][:limit]
+
+    def end_offsets(self, topic: str) -> Sequence[int]:
+        """See the port."""
+        with self._lock:
+            return [len(records) for records in self._partitions(topic)]
+
+    def identity(self, topic: str) -> LogIdentity:
+        """See the port."""
+        with self._lock:
+            return LogIdentity(self._cluster_id, self._topic_ids[topic], len(self._partitions(topic)))
+
+    def close(self) -> None:
+        """See the port."""
+
+    def _partitions(self, topic: str) -> list[list[LogRecord]]:
+        if topic not in self._topics:
+            raise SettingsError(f"topic {topic} does not exist; call ensure_topics first", code=ErrorCode.STORAGE)
+        return self._topics[topic]

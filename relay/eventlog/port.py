@@ -1,0 +1,131 @@
+"""The event log's port: append, flush, read, identity. Kafka stands behind it, and an in-memory twin for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = [
+    "HISTORY_TOPIC",
+    "SYMBOL_TOPIC",
+    "TICKER_STATS_TOPIC",
+    "TICK_TOPIC",
+    "EventLog",
+    "LogIdentity",
+    "LogPosition",
+    "LogRecord",
+    "TopicSpec",
+    "platform_topics",
+]
+
+HISTORY_TOPIC = "market-ohlc"
+"""OHLCBatch (and final bars made from ticks), key = ticker."""
+SYMBOL_TOPIC = "symbol-metadata"
+"""Market, key = ticker."""
+TICK_TOPIC = "market-tick"
+"""Tick, Gap and Heartbeat of a ticker, key = ticker, so that they stay in order."""
+TICKER_STATS_TOPIC = "market-ticker"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic as it must exist.
+
+    Attributes:
+        name: topic name, prefix included.
+        partitions: count; fixed at creation because the key decides the partition.
+        retention_ms: how long records are kept; -1 for ever.
+    """
+
+    name: str
+    partitions: int
+    retention_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogPosition:
+    """Where a record lies; offsets start at 0 in each partition."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """One record: its place, when it was appended (ns), its key and value."""
+
+    position: LogPosition
+    timestamp_ns: int
+    key: bytes
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LogIdentity:
+    """Which log a stored offset belongs to: a recreated topic starts at 0 again under another ``topic_id``."""
+
+    cluster_id: str
+    topic_id: str
+    partitions: int
+
+
+class EventLog(Protocol):
+    """Durable, partitioned, append-only log of keyed records."""
+
+    def ensure_topics(self, topics: Sequence[TopicSpec]) -> None:
+        """Create what is missing.
+
+        Raises:
+            SettingsError: a topic exists with another partition count.
+            RetryableError: the log is away.
+        """
+
+    def append(self, topic: str, *, key: bytes, value: bytes) -> Future[LogPosition]:
+        """Append a record; the future ends when the log has acknowledged it (all in-sync replicas).
+
+        Records of one key stay in order. While the log is away records wait in a bounded buffer.
+
+        Raises:
+            RetryableError: OVERLOADED, the buffer is full; wait and try again.
+        """
+
+    def flush(self, timeout_s: float) -> int:
+        """Wait until everything appended is acknowledged; return how many records still are not."""
+
+    def read(
+        self,
+        topic: str,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        from_offset: int | None = None,
+        from_time_ns: int | None = None,
+        limit: int = 1_000,
+    ) -> Sequence[LogRecord]:
+        """Read at most ``limit`` records of the key's partition (or of ``partition``), ascending.
+
+        Starts at ``from_offset``, or at the first record at or after ``from_time_ns``, or at the oldest one;
+        stops at the end of the log. With a key, records of other keys are left out.
+
+        Raises:
+            RetryableError: the log is away.
+        """
+
+    def end_offsets(self, topic: str) -> Sequence[int]:
+        """Return the offset after the last record of each partition."""
+
+    def identity(self, topic: str) -> LogIdentity:
+        """Return which log and topic this is."""
+
+    def close(self) -> None:
+        """Flush shortly and release everything."""
+
+
+def platform_topics(*, prefix: str, partitions: int, retention_hours: int) -> Sequence[TopicSpec]:
+    """Return the topics of the platform."""
+    retention_ms = retention_hours * 3_600_000
+    names = (HISTORY_TOPIC, SYMBOL_TOPIC, TICK_TOPIC, TICKER_STATS_TOPIC)
+    return [TopicSpec(prefix + name, partitions, retention_ms) for name in names]

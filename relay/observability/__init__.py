@@ -1,0 +1,7 @@
+"""Logs, counters and the status endpoint that every process has."""
+
+from relay.observability.counters import Counters
+from relay.observability.logs import configure_logging
+from relay.observability.status_server import StatusServer
+
+__all__ = ["Counters", "StatusServer", "configure_logging"]

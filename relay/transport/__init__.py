@@ -1,0 +1,37 @@
+"""ZeroMQ's one home: sockets with bounded queues, heartbeats and outcomes as values."""
+
+from relay.transport.sockets import (
+    AsyncSocket,
+    Context,
+    Poller,
+    SendOutcome,
+    Socket,
+    SocketKind,
+    SocketLimits,
+    new_context,
+    open_async_socket,
+    open_socket,
+    receive,
+    send,
+    subscribe,
+    unsubscribe,
+)
+from relay.transport.waker import Waker
+
+__all__ = [
+    "AsyncSocket",
+    "Context",
+    "Poller",
+    "SendOutcome",
+    "Socket",
+    "SocketKind",
+    "SocketLimits",
+    "Waker",
+    "new_context",
+    "open_async_socket",
+    "open_socket",
+    "receive",
+    "send",
+    "subscribe",
+    "unsubscribe",
+]

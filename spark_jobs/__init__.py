@@ -1,0 +1,1 @@
+"""The manager and the Spark jobs."""

@@ -1,0 +1,1 @@
+"""The manager: request intake, slot broker, durable job table, notification forwarder."""
