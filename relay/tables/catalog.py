@@ -1,0 +1,119 @@
+"""Opening the Iceberg catalog and making its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import (
+    CommitStateUnknownException,
+    NamespaceAlreadyExistsError,
+    NoSuchTableError,
+    RESTError,
+    TableAlreadyExistsError,
+)
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from sqlalchemy.exc import SQLAlchemyError
+
+from relay.errors import RetryableError, SettingsError
+from relay.protocol.codes import ErrorCode
+from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, TABLE_COLUMNS
+
+__all__ = ["TableSettings", "ensure_tables", "open_catalog", "open_table", "storage_errors"]
+
+_TABLE_PROPERTIES = {
+    # Thousands of small commits: without merging every reader would open a manifest for each of them.
+    "commit.manifest-merge.enabled": "true",
+    "commit.manifest.min-count-to-merge": "20",
+    "commit.retry.num-retries": "10",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+    "write.parquet.compression-codec": "zstd",
+    "format-version": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """Where the tables are.
+
+    Attributes:
+        catalog_uri: ``sqlite:///PATH``, ``postgresql+psycopg2://…`` or the address of a REST catalog.
+        catalog_name: the same on every side; Spark's JDBC catalog stores it with each table.
+        warehouse: ``file://PATH`` or ``s3://BUCKET/PREFIX``.
+        properties: further catalog properties (``s3.endpoint``, ``s3.access-key-id``, …).
+    """
+
+    catalog_uri: str
+    warehouse: str
+    catalog_name: str = "lake"
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_catalog(settings: TableSettings) -> Catalog:
+    """Open the catalog.
+
+    Raises:
+        SettingsError: the address is of no known kind.
+        RetryableError: the catalog does not answer.
+    """
+    kind = "rest" if settings.catalog_uri.startswith(("http://", "https://")) else "sql"
+    if kind == "sql" and not settings.catalog_uri.startswith(("sqlite:", "postgresql")):
+        raise SettingsError(
+            "expected a catalog address sqlite:///…, postgresql+psycopg2://… or http(s)://…, "
+            f"got {settings.catalog_uri!r}"
+        )
+    properties = {"type": kind, "uri": settings.catalog_uri, "warehouse": settings.warehouse, **settings.properties}
+    with storage_errors("opening the catalog"):
+        return load_catalog(settings.catalog_name, **properties)
+
+
+def ensure_tables(catalog: Catalog) -> None:
+    """Create the namespace and the tables that are missing."""
+    with suppress(NamespaceAlreadyExistsError):
+        catalog.create_namespace(NAMESPACE)
+    for name, columns in TABLE_COLUMNS.items():
+        if catalog.table_exists((NAMESPACE, name)):
+            continue
+        with suppress(TableAlreadyExistsError):
+            _create(catalog, name, columns)
+
+
+def _create(catalog: Catalog, name: str, columns: pa.Schema) -> None:
+    with catalog.create_table_transaction(
+        (NAMESPACE, name), schema=columns, properties=_TABLE_PROPERTIES
+    ) as transaction:
+        if name not in (OHLC_TABLE, COVERAGE_TABLE):
+            return
+        with transaction.update_spec() as spec:
+            spec.add_identity("period_seconds")
+            if name == OHLC_TABLE:
+                spec.add_field("start", "month", "start_month")
+        if name == OHLC_TABLE:
+            with transaction.update_sort_order() as order:
+                order.asc("ticker", IdentityTransform()).asc("start", IdentityTransform())
+
+
+def open_table(catalog: Catalog, name: str) -> Table | None:
+    """Load a table at its head, or None when it does not exist (yet)."""
+    try:
+        return catalog.load_table((NAMESPACE, name))
+    except NoSuchTableError:
+        return None
+
+
+@contextmanager
+def storage_errors(what: str) -> Iterator[None]:
+    """Translate what PyIceberg raises while catalog or store are away.
+
+    Raises:
+        RetryableError: chained to the cause; reading again later may work.
+    """
+    try:
+        yield
+    except (RESTError, SQLAlchemyError, OSError, CommitStateUnknownException) as error:
+        raise RetryableError(f"{what}: the tables cannot be reached: {error}", code=ErrorCode.STORAGE) from error

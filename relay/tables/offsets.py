@@ -1,0 +1,65 @@
+"""How far a table has come in the event log: kept in the table's own commits.
+
+Each table compares a replay with its own stored offsets, so a lost checkpoint or a crash between two commits changes
+nothing. Offsets count only for the log they came from: another cluster or topic id trims nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyiceberg.table import Table
+
+__all__ = ["SourceOffsets", "stored_offsets"]
+
+_JOB = "market-relay.job"
+_SOURCE = "market-relay.source"
+_OFFSETS = "market-relay.offsets"
+_BATCH = "market-relay.batch-id"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffsets:
+    """End offsets (after the last record) of every partition of one topic.
+
+    Attributes:
+        job: fixed name of the writing job.
+        cluster_id, topic_id: which log these offsets belong to.
+        end_offsets: by partition.
+    """
+
+    job: str
+    cluster_id: str
+    topic_id: str
+    end_offsets: Mapping[int, int] = field(default_factory=dict)
+
+    def summary(self, *, batch_id: int) -> dict[str, str]:
+        """Return the snapshot properties that keep these offsets; the batch id is information only."""
+        return {
+            _JOB: self.job,
+            _SOURCE: f"{self.cluster_id}/{self.topic_id}",
+            _OFFSETS: json.dumps({str(p): o for p, o in sorted(self.end_offsets.items())}),
+            _BATCH: str(batch_id),
+        }
+
+    def advanced(self, end_offsets: Mapping[int, int]) -> SourceOffsets:
+        """Return these offsets moved forward; never back."""
+        merged = {p: max(o, self.end_offsets.get(p, 0)) for p, o in {**self.end_offsets, **end_offsets}.items()}
+        return SourceOffsets(self.job, self.cluster_id, self.topic_id, merged)
+
+
+def stored_offsets(table: Table, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:
+    """Return the offsets that the newest commit of a job has kept; empty when it has none for this log."""
+    source = f"{cluster_id}/{topic_id}"
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    snapshot = table.current_snapshot()
+    while snapshot is not None:
+        kept = snapshot.summary.additional_properties if snapshot.summary is not None else {}
+        if kept.get(_JOB) == job and kept.get(_SOURCE) == source:
+            offsets = {int(p): int(o) for p, o in json.loads(kept[_OFFSETS]).items()}
+            return SourceOffsets(job, cluster_id, topic_id, offsets)
+        parent_id = snapshot.parent_snapshot_id
+        snapshot = by_id.get(parent_id) if parent_id is not None else None
+    return SourceOffsets(job, cluster_id, topic_id)

@@ -1,0 +1,142 @@
+"""Reads of the tables by PyIceberg: bounds are pushed down, so that only matching files are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+
+from relay.protocol.ranges import Range, intersect
+from relay.protocol.v1 import market_pb2
+from relay.tables.catalog import TableSettings, open_catalog, open_table, storage_errors
+from relay.tables.filters import bars_filter, coverage_filter, jobs_filter, markets_filter
+from relay.tables.markets import market_of_row
+from relay.tables.port import CoverageRow
+from relay.tables.schema import COVERAGE_TABLE, OHLC_COLUMNS, OHLC_TABLE, SYMBOL_TABLE
+
+__all__ = ["LakeTables", "open_tables"]
+
+
+def open_tables(settings: TableSettings) -> LakeTables:
+    """Open the tables for reading; they need not exist yet."""
+    return LakeTables(open_catalog(settings))
+
+
+class LakeTables:
+    """A :class:`~relay.tables.port.TableReader` over an Iceberg catalog. One thread at a time."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def coverage(self, ticker: str, period_seconds: int, *, within: Range) -> Sequence[Range]:
+        """See the port."""
+        with storage_errors("reading market.coverage"):
+            table = open_table(self._catalog, COVERAGE_TABLE)
+            if table is None or not within:
+                return []
+            found = table.scan(
+                row_filter=coverage_filter(ticker, period_seconds, within),
+                selected_fields=("covered",),
+            ).to_arrow()
+        return intersect(within, (r for cell in found["covered"].to_pylist() for r in _ranges(cell)))
+
+    def job_coverage(self, job_ids: Sequence[str]) -> Sequence[CoverageRow]:
+        """See the port."""
+        with storage_errors("reading market.coverage"):
+            table = open_table(self._catalog, COVERAGE_TABLE)
+            if table is None or not job_ids:
+                return []
+            found = table.scan(row_filter=jobs_filter(job_ids)).to_arrow()
+        return [_coverage_row(row) for row in found.to_pylist()]
+
+    def bars_snapshot_id(self) -> int:
+        """See the port."""
+        with storage_errors("reading market.ohlc"):
+            table = open_table(self._catalog, OHLC_TABLE)
+        snapshot = table.current_snapshot() if table is not None else None
+        return snapshot.snapshot_id if snapshot is not None else 0
+
+    def count_bars(self, ticker: str, period_seconds: int, *, within: Range) -> int:
+        """See the port."""
+        return len(self._starts(ticker, period_seconds, within))
+
+    def nth_bar_start_ns(self, ticker: str, period_seconds: int, *, within: Range, n: int) -> int | None:
+        """See the port."""
+        starts = self._starts(ticker, period_seconds, within)
+        if len(starts) < n:
+            return None
+        ordered = starts.take(pc.array_sort_indices(starts))
+        return int(ordered[n - 1].cast(pa.int64()).as_py()) * 1000
+
+    def read_bars(
+        self,
+        ticker: str,
+        period_seconds: int,
+        *,
+        within: Range,
+        limit: int | None = None,
+        snapshot_id: int | None = None,
+    ) -> pa.Table:
+        """See the port."""
+        with storage_errors("reading market.ohlc"):
+            table = open_table(self._catalog, OHLC_TABLE)
+            if table is None or not within:
+                return OHLC_COLUMNS.empty_table()
+            bars = table.scan(
+                row_filter=bars_filter(ticker, period_seconds, within),
+                snapshot_id=_at_snapshot(table, snapshot_id),
+            ).to_arrow()
+        bars = bars.cast(OHLC_COLUMNS).sort_by("start")
+        return bars if limit is None else bars.slice(0, limit)
+
+    def markets(
+        self, *, ticker: str = "", exchange: str = "", text: str = "", limit: int = 100
+    ) -> tuple[Sequence[market_pb2.Market], int]:
+        """See the port."""
+        with storage_errors("reading market.symbol_metadata"):
+            table = open_table(self._catalog, SYMBOL_TABLE)
+            snapshot = table.current_snapshot() if table is not None else None
+            if table is None or snapshot is None:
+                return [], 0
+            found = table.scan(row_filter=markets_filter(ticker, exchange)).to_arrow().sort_by("ticker")
+        if text:
+            found = found.filter(pc.match_substring(found["ticker"], text, ignore_case=True))
+        return [market_of_row(row) for row in found.slice(0, limit).to_pylist()], snapshot.snapshot_id
+
+    def _starts(self, ticker: str, period_seconds: int, within: Range) -> pa.Array:
+        with storage_errors("reading market.ohlc"):
+            table = open_table(self._catalog, OHLC_TABLE)
+            if table is None or not within:
+                return pa.array([], pa.timestamp("us", tz="UTC"))
+            found = table.scan(
+                row_filter=bars_filter(ticker, period_seconds, within), selected_fields=("start",)
+            ).to_arrow()
+        return found["start"].combine_chunks()
+
+
+def _at_snapshot(table: Table, wanted: int | None) -> int | None:
+    """The head when it descends from the wanted snapshot (ids are random: ancestry counts), else the wanted one."""
+    head = table.current_snapshot()
+    if not wanted or head is None or head.snapshot_id == wanted:
+        return None
+    parent_of = {s.snapshot_id: s.parent_snapshot_id for s in table.metadata.snapshots}
+    cursor: int | None = head.snapshot_id
+    while cursor is not None:
+        if cursor == wanted:
+            return None
+        cursor = parent_of.get(cursor)
+    return wanted if wanted in parent_of else None
+
+
+def _ranges(cell: list[dict[str, int]]) -> list[Range]:
+    return [Range(item["start_ns"], item["end_ns"]) for item in cell]
+
+
+def _coverage_row(row: dict[str, object]) -> CoverageRow:
+    picked = {name: row[name] for name in CoverageRow.__slots__ if name != "covered"}
+    picked["error_code"] = picked["error_code"] or ""
+    picked["error_message"] = picked["error_message"] or ""
+    return CoverageRow(covered=tuple(_ranges(row["covered"])), **picked)  # type: ignore[arg-type]

@@ -1,0 +1,139 @@
+"""The tables' columns: one definition for Iceberg, Arrow and Spark.
+
+Prices and volumes are decimal(38,18), times are microseconds UTC (``*_ns`` where the exact nanosecond counts).
+What an exchange does not send is null, never zero. Specification: ``proto/spec/0004-tables.md``.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+__all__ = [
+    "COVERAGE_COLUMNS",
+    "COVERAGE_TABLE",
+    "NAMESPACE",
+    "OHLC_COLUMNS",
+    "OHLC_KEY",
+    "OHLC_TABLE",
+    "QUARANTINE_COLUMNS",
+    "QUARANTINE_TABLE",
+    "STORED_NUMBER",
+    "STORED_TIME",
+    "SYMBOL_COLUMNS",
+    "SYMBOL_TABLE",
+    "TABLE_COLUMNS",
+]
+
+NAMESPACE = "market"
+OHLC_TABLE = "ohlc"
+COVERAGE_TABLE = "coverage"
+SYMBOL_TABLE = "symbol_metadata"
+QUARANTINE_TABLE = "quarantine"
+
+STORED_NUMBER = pa.decimal128(38, 18)
+STORED_TIME = pa.timestamp("us", tz="UTC")
+_RANGES = pa.list_(
+    pa.field(
+        "element",
+        pa.struct([pa.field("start_ns", pa.int64(), nullable=False), pa.field("end_ns", pa.int64(), nullable=False)]),
+        nullable=False,
+    )
+)
+
+
+def _required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+OHLC_KEY = ("ticker", "period_seconds", "start")
+OHLC_COLUMNS = pa.schema(
+    [
+        _required("ticker", pa.string()),
+        _required("period_seconds", pa.int32()),
+        _required("start", STORED_TIME),
+        _required("open", STORED_NUMBER),
+        _required("high", STORED_NUMBER),
+        _required("low", STORED_NUMBER),
+        _required("close", STORED_NUMBER),
+        _required("volume", STORED_NUMBER),
+        pa.field("quote_volume", STORED_NUMBER),
+        pa.field("buy_volume", STORED_NUMBER),
+        pa.field("sell_volume", STORED_NUMBER),
+        pa.field("trades", pa.int64()),
+        pa.field("first_trade_id", pa.string()),
+        pa.field("last_trade_id", pa.string()),
+        _required("source", pa.string()),
+        _required("is_final", pa.bool_()),
+        _required("incomplete", pa.bool_()),
+        _required("revision", pa.int32()),
+        _required("fetched_at_ns", pa.int64()),
+        _required("log_partition", pa.int32()),
+        _required("log_offset", pa.int64()),
+    ]
+)
+COVERAGE_COLUMNS = pa.schema(
+    [
+        _required("job_id", pa.string()),
+        _required("attempt", pa.int32()),
+        _required("batch_index", pa.int32()),
+        _required("is_last", pa.bool_()),
+        _required("status", pa.string()),
+        _required("ticker", pa.string()),
+        _required("period_seconds", pa.int32()),
+        pa.field("covered", _RANGES, nullable=False),
+        pa.field("covered_from", STORED_TIME),
+        pa.field("covered_to", STORED_TIME),
+        _required("rows", pa.int64()),
+        _required("total_rows", pa.int64()),
+        _required("source", pa.string()),
+        _required("fetched_at_ns", pa.int64()),
+        pa.field("error_code", pa.string()),
+        pa.field("error_message", pa.string()),
+        _required("log_partition", pa.int32()),
+        _required("log_offset", pa.int64()),
+    ]
+)
+SYMBOL_COLUMNS = pa.schema(
+    [
+        _required("ticker", pa.string()),
+        _required("exchange", pa.string()),
+        _required("native_symbol", pa.string()),
+        _required("base_asset", pa.string()),
+        _required("quote_asset", pa.string()),
+        pa.field("settle_asset", pa.string()),
+        _required("market_type", pa.string()),
+        _required("status", pa.string()),
+        _required("tick_denom", pa.int64()),
+        _required("base_denom", pa.int64()),
+        _required("quote_denom", pa.int64()),
+        _required("min_amount", pa.string()),
+        _required("min_notional", pa.string()),
+        _required("price_increment", pa.string()),
+        _required("amount_increment", pa.string()),
+        pa.field("supported_periods", pa.list_(pa.field("element", pa.int32(), nullable=False)), nullable=False),
+        pa.field("history_start_ns", pa.int64()),
+        pa.field("alias_of", pa.string()),
+        _required("updated_at_ns", pa.int64()),
+        _required("log_partition", pa.int32()),
+        _required("log_offset", pa.int64()),
+    ]
+)
+QUARANTINE_COLUMNS = pa.schema(
+    [
+        _required("topic", pa.string()),
+        _required("partition", pa.int32()),
+        _required("offset", pa.int64()),
+        _required("reason", pa.string()),
+        _required("detail", pa.string()),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        _required("size_bytes", pa.int64()),
+        _required("seen_at", STORED_TIME),
+    ]
+)
+TABLE_COLUMNS = {
+    OHLC_TABLE: OHLC_COLUMNS,
+    COVERAGE_TABLE: COVERAGE_COLUMNS,
+    SYMBOL_TABLE: SYMBOL_COLUMNS,
+    QUARANTINE_TABLE: QUARANTINE_COLUMNS,
+}

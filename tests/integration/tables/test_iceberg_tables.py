@@ -1,0 +1,163 @@
+"""Real Iceberg tables on a SQLite catalog: merge, offsets, coverage, reads at a snapshot."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from relay.protocol.ranges import Range
+from relay.tables.catalog import TableSettings, open_catalog
+from relay.tables.offsets import SourceOffsets
+from relay.tables.reader import LakeTables, open_tables
+from relay.tables.schema import COVERAGE_COLUMNS, COVERAGE_TABLE, OHLC_COLUMNS, OHLC_TABLE
+from relay.tables.writer import IcebergTables, open_writable_tables
+
+MINUTE_NS = 60 * 10**9
+BTC = "BTC/USDT.BINANCE"
+REACHED = SourceOffsets("history", "cluster", "topic", {0: 10})
+
+
+def bars(starts_ns: list[int], *, ticker: str = BTC, close: str = "1", fetched_at_ns: int = 1, offset: int = 0):
+    number = Decimal(close)
+    return pa.Table.from_pylist(
+        [
+            {
+                "ticker": ticker,
+                "period_seconds": 60,
+                "start": start_ns // 1000,
+                "open": number,
+                "high": number,
+                "low": number,
+                "close": number,
+                "volume": number,
+                "source": "EXCHANGE",
+                "is_final": True,
+                "incomplete": False,
+                "revision": 0,
+                "fetched_at_ns": fetched_at_ns,
+                "log_partition": 0,
+                "log_offset": offset,
+            }
+            for start_ns in starts_ns
+        ],
+        schema=OHLC_COLUMNS,
+    )
+
+
+def coverage(job_id: str, ranges: list[Range], *, batch_index: int = 0, is_last: bool = True):
+    return pa.Table.from_pylist(
+        [
+            {
+                "job_id": job_id,
+                "attempt": 1,
+                "batch_index": batch_index,
+                "is_last": is_last,
+                "status": "OK",
+                "ticker": BTC,
+                "period_seconds": 60,
+                "covered": [{"start_ns": r.start_ns, "end_ns": r.end_ns} for r in ranges],
+                "covered_from": ranges[0].start_ns // 1000 if ranges else None,
+                "covered_to": ranges[-1].end_ns // 1000 if ranges else None,
+                "rows": 1,
+                "total_rows": 1,
+                "source": "BINANCE",
+                "fetched_at_ns": 1,
+                "log_partition": 0,
+                "log_offset": 0,
+            }
+        ],
+        schema=COVERAGE_COLUMNS,
+    )
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> TableSettings:
+    return TableSettings(f"sqlite:///{tmp_path}/catalog.db", f"file://{tmp_path}/warehouse")
+
+
+@pytest.fixture
+def writer(settings: TableSettings) -> IcebergTables:
+    return open_writable_tables(settings)
+
+
+@pytest.fixture
+def reader(settings: TableSettings, writer: IcebergTables) -> LakeTables:
+    return open_tables(settings)
+
+
+def closes(table: pa.Table) -> list[str]:
+    return [str(value.normalize()) for value in table["close"].to_pylist()]
+
+
+EVERYTHING = Range(0, 10**18)
+
+
+def test_the_row_latest_by_fetch_time_and_log_position_wins_whatever_the_order_of_commits(writer, reader):
+    writer.merge_bars(bars([0], close="2", fetched_at_ns=20, offset=5), reached=REACHED, batch_id=1)
+    writer.merge_bars(bars([0], close="1", fetched_at_ns=10, offset=9), reached=REACHED, batch_id=2)
+    assert closes(reader.read_bars(BTC, 60, within=EVERYTHING)) == ["2"]
+    writer.merge_bars(bars([0], close="3", fetched_at_ns=20, offset=6), reached=REACHED, batch_id=3)
+    assert closes(reader.read_bars(BTC, 60, within=EVERYTHING)) == ["3"]
+
+
+def test_a_repeated_merge_changes_nothing_and_commits_nothing(writer, reader):
+    first = writer.merge_bars(bars([0, MINUTE_NS]), reached=REACHED, batch_id=1)
+    assert writer.merge_bars(bars([0, MINUTE_NS]), reached=REACHED, batch_id=1) is None
+    assert reader.bars_snapshot_id() == first
+
+
+def test_a_merge_keeps_every_row_outside_its_keys(writer, reader):
+    writer.merge_bars(bars([0, MINUTE_NS, 2 * MINUTE_NS]), reached=REACHED, batch_id=1)
+    writer.merge_bars(bars([0], ticker="ETH/USDT.BINANCE"), reached=REACHED, batch_id=2)
+    writer.merge_bars(bars([MINUTE_NS], close="7", fetched_at_ns=2), reached=REACHED, batch_id=3)
+    assert closes(reader.read_bars(BTC, 60, within=EVERYTHING)) == ["1", "7", "1"]
+    assert reader.count_bars("ETH/USDT.BINANCE", 60, within=EVERYTHING) == 1
+
+
+def test_offsets_are_kept_in_the_commit_and_count_only_for_their_log(settings, writer):
+    writer.merge_bars(bars([0]), reached=REACHED, batch_id=1)
+    again = open_writable_tables(settings)
+    kept = again.offsets(OHLC_TABLE, job="history", cluster_id="cluster", topic_id="topic")
+    assert kept.end_offsets == {0: 10}
+    recreated = again.offsets(OHLC_TABLE, job="history", cluster_id="cluster", topic_id="another")
+    assert recreated.end_offsets == {}
+
+
+def test_coverage_is_united_and_clipped_and_found_by_job(writer, reader):
+    for index, span in enumerate([Range(0, 5 * MINUTE_NS), Range(5 * MINUTE_NS, 9 * MINUTE_NS)]):
+        writer.append(COVERAGE_TABLE, coverage("job-1", [span], batch_index=index), reached=REACHED, batch_id=index)
+    writer.append(COVERAGE_TABLE, coverage("job-2", []), reached=REACHED, batch_id=3)
+    within = Range(MINUTE_NS, 100 * MINUTE_NS)
+    assert reader.coverage(BTC, 60, within=within) == [Range(MINUTE_NS, 9 * MINUTE_NS)]
+    assert [r.batch_index for r in reader.job_coverage(["job-1"])] in ([0, 1], [1, 0])
+    assert reader.job_coverage(["job-2"])[0].covered == ()
+
+
+def test_bars_are_read_at_the_snapshot_that_was_told_or_at_a_descendant(writer, reader):
+    first = writer.merge_bars(bars([0]), reached=REACHED, batch_id=1)
+    writer.merge_bars(bars([MINUTE_NS]), reached=REACHED, batch_id=2)
+    assert len(reader.read_bars(BTC, 60, within=EVERYTHING, snapshot_id=first)) == 2
+    assert reader.nth_bar_start_ns(BTC, 60, within=EVERYTHING, n=2) == MINUTE_NS
+    assert reader.nth_bar_start_ns(BTC, 60, within=EVERYTHING, n=3) is None
+
+
+def test_tables_that_do_not_exist_yet_read_as_empty(tmp_path):
+    settings = TableSettings(f"sqlite:///{tmp_path}/catalog.db", f"file://{tmp_path}/warehouse")
+    open_catalog(settings)
+    empty = open_tables(settings)
+    assert empty.coverage(BTC, 60, within=EVERYTHING) == []
+    assert empty.job_coverage(["x"]) == []
+    assert empty.bars_snapshot_id() == 0
+    assert len(empty.read_bars(BTC, 60, within=EVERYTHING)) == 0
+    assert empty.markets() == ([], 0)
+
+
+def test_two_writers_that_race_both_land(settings, writer, reader):
+    other = open_writable_tables(settings)
+    for minute in range(4):
+        writer.merge_bars(bars([minute * 2 * MINUTE_NS]), reached=REACHED, batch_id=minute)
+        other.merge_bars(bars([(minute * 2 + 1) * MINUTE_NS]), reached=REACHED, batch_id=minute)
+    assert reader.count_bars(BTC, 60, within=EVERYTHING) == 8
