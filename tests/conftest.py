@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.kafka import RunningKafka
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -20,3 +23,11 @@ def recorded_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no recorded market data at {folder}; set MARKET_RELAY_RECORDED_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningKafka]:
+    """One real Kafka broker for the whole test run; each test makes topics of its own."""
+    broker = RunningKafka(tmp_path_factory.mktemp("kafka"))
+    yield broker
+    broker.close()

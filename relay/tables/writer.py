@@ -19,10 +19,10 @@ from pyiceberg.table import Table
 from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
 from relay.tables.catalog import TableSettings, ensure_tables, open_catalog, open_table, storage_errors
-from relay.tables.filters import bars_filter, tickers_filter, union
+from relay.tables.filters import bars_filter, union
 from relay.tables.merge import key_spans, latest_rows
 from relay.tables.offsets import SourceOffsets, stored_offsets
-from relay.tables.schema import OHLC_KEY, OHLC_TABLE, SYMBOL_TABLE, TABLE_COLUMNS
+from relay.tables.schema import OHLC_KEY, OHLC_TABLE, TABLE_COLUMNS
 
 __all__ = ["IcebergTables", "open_writable_tables"]
 

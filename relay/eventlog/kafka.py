@@ -1,0 +1,267 @@
+"""The event log on Kafka: idempotent producer, reads by assignment; librdkafka has its one home here."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import zlib
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+from relay.errors import RetryableError, SettingsError, StorageError
+from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec
+from relay.protocol.codes import ErrorCode
+
+__all__ = ["KafkaEventLog"]
+
+_LOG = logging.getLogger(__name__)
+_LOG.addHandler(logging.NullHandler())
+_ADMIN_TIMEOUT_S = 10.0
+_READ_TIMEOUT_S = 10.0
+_NO_LEADER_YET = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
+
+
+class KafkaEventLog:
+    """An :class:`~relay.eventlog.port.EventLog` on a Kafka cluster; thread-safe.
+
+    Args:
+        bootstrap_servers: ``host:port[,host:port]``.
+        client_id: shown in the broker's logs.
+        buffer_bytes_max: bound of what waits for acknowledgement; over it ``append`` refuses.
+    """
+
+    def __init__(self, bootstrap_servers: str, *, client_id: str, buffer_bytes_max: int = 64 * 1024 * 1024) -> None:
+        self._connection = {
+            "bootstrap.servers": bootstrap_servers,
+            "client.id": client_id,
+            "reconnect.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 1_000,
+            "log.connection.close": False,
+            "logger": _LOG,
+        }
+        self._producer = Producer(
+            self._connection
+            | {
+                "enable.idempotence": True,
+                "acks": "all",
+                # Records wait for the log as long as it takes; who appended decides when to give up.
+                "message.timeout.ms": 0,
+                "linger.ms": 2,
+                "compression.type": "lz4",
+                "message.max.bytes": 1_000_000,
+                "queue.buffering.max.kbytes": max(1, buffer_bytes_max // 1024),
+                "queue.buffering.max.messages": 100_000,
+            }
+        )
+        self._admin: AdminClient | None = None
+        self._partitions: dict[str, int] = {}
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._poll, name="kafka-acknowledgements", daemon=True)
+        self._thread.start()
+
+    def ensure_topics(self, topics: Sequence[TopicSpec]) -> None:
+        """See the port."""
+        admin = self._admin_client()
+        try:
+            existing = admin.list_topics(timeout=_ADMIN_TIMEOUT_S).topics
+        except KafkaException as error:
+            raise _away("listing topics", error) from error
+        wanted = []
+        for spec in topics:
+            found = existing.get(spec.name)
+            if found is None:
+                config = {"retention.ms": str(spec.retention_ms), "max.message.bytes": "1048588"}
+                wanted.append(NewTopic(spec.name, spec.partitions, config=config))
+            elif len(found.partitions) != spec.partitions:
+                raise SettingsError(
+                    f"topic {spec.name} has {len(found.partitions)} partitions, settings say {spec.partitions}; "
+                    "keep the old number, or use another topic prefix"
+                )
+        if not wanted:
+            return
+        for name, created in admin.create_topics(wanted, operation_timeout=_ADMIN_TIMEOUT_S).items():
+            try:
+                created.result()
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise _away(f"creating topic {name}", error) from error
+
+    def append(self, topic: str, *, key: bytes, value: bytes) -> Future[LogPosition]:
+        """See the port."""
+        acknowledged: Future[LogPosition] = Future()
+
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            if not acknowledged.set_running_or_notify_cancel():
+                return
+            if error is not None:
+                acknowledged.set_exception(StorageError(f"the event log refused a record of {topic}: {error}"))
+            else:
+                acknowledged.set_result(LogPosition(topic, message.partition(), message.offset()))
+
+        try:
+            self._producer.produce(topic, value, key, partition=self._partition(topic, key), on_delivery=on_delivery)
+        except BufferError as error:
+            raise RetryableError(
+                "the buffer towards the event log is full; wait until it drains",
+                code=ErrorCode.OVERLOADED,
+                retry_after_ms=100,
+            ) from error
+        except KafkaException as error:
+            raise StorageError(f"the event log cannot take a record of {len(value)} bytes: {error}") from error
+        return acknowledged
+
+    def flush(self, timeout_s: float) -> int:
+        """See the port."""
+        return int(self._producer.flush(timeout_s))
+
+    def read(
+        self,
+        topic: str,
+        *,
+        key: bytes | None = None,
+        partition: int | None = None,
+        from_offset: int | None = None,
+        from_time_ns: int | None = None,
+        limit: int = 1_000,
+    ) -> Sequence[LogRecord]:
+        """See the port."""
+        if partition is None:
+            if key is None:
+                raise SettingsError("expected a key or a partition to read from, got neither")
+            partition = self._partition(topic, key)
+        consumer = Consumer(
+            self._connection | {"group.id": "unused", "enable.auto.commit": False, "isolation.level": "read_committed"}
+        )
+        try:
+            return self._read(consumer, TopicPartition(topic, partition), key, from_offset, from_time_ns, limit)
+        except KafkaException as error:
+            raise _away(f"reading {topic}", error) from error
+        finally:
+            consumer.close()
+
+    def end_offsets(self, topic: str) -> Sequence[int]:
+        """See the port."""
+        consumer = Consumer(self._connection | {"group.id": "unused", "enable.auto.commit": False})
+        try:
+            return [_watermarks(consumer, TopicPartition(topic, p))[1] for p in range(self._partition_count(topic))]
+        except KafkaException as error:
+            raise _away(f"reading the ends of {topic}", error) from error
+        finally:
+            consumer.close()
+
+    def identity(self, topic: str) -> LogIdentity:
+        """See the port."""
+        admin = self._admin_client()
+        try:
+            cluster = admin.describe_cluster(request_timeout=_ADMIN_TIMEOUT_S).result()
+            described = admin.describe_topics(TopicCollection([topic]), request_timeout=_ADMIN_TIMEOUT_S)
+            found = described[topic].result()
+        except KafkaException as error:
+            raise _away(f"describing {topic}", error) from error
+        return LogIdentity(str(cluster.cluster_id), str(found.topic_id), len(found.partitions))
+
+    def retention_ms(self, topic: str) -> int:
+        """Return how long a topic keeps records; -1 for ever."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            settings = self._admin_client().describe_configs([resource])[resource].result(_ADMIN_TIMEOUT_S)
+        except KafkaException as error:
+            raise _away(f"describing {topic}", error) from error
+        return int(settings["retention.ms"].value)
+
+    def close(self) -> None:
+        """See the port."""
+        self._producer.flush(5.0)
+        self._closing.set()
+        self._thread.join()
+
+    def _poll(self) -> None:
+        while not self._closing.is_set():
+            self._producer.poll(0.1)
+
+    def _admin_client(self) -> AdminClient:
+        if self._admin is None:
+            self._admin = AdminClient(self._connection)
+        return self._admin
+
+    def _partition(self, topic: str, key: bytes) -> int:
+        """Partition of a key; chosen by us, so that every client library puts a ticker at the same place."""
+        return zlib.crc32(key) % self._partition_count(topic)
+
+    def _partition_count(self, topic: str) -> int:
+        if topic not in self._partitions:
+            try:
+                found = self._producer.list_topics(topic, timeout=_ADMIN_TIMEOUT_S).topics[topic]
+            except KafkaException as error:
+                raise _away(f"finding {topic}", error) from error
+            if found.error is not None or not found.partitions:
+                raise RetryableError(f"topic {topic} does not exist (yet): {found.error}", code=ErrorCode.STORAGE)
+            self._partitions[topic] = len(found.partitions)
+        return self._partitions[topic]
+
+    def _read(
+        self,
+        consumer: Consumer,
+        place: TopicPartition,
+        key: bytes | None,
+        from_offset: int | None,
+        from_time_ns: int | None,
+        limit: int,
+    ) -> list[LogRecord]:
+        low, end = _watermarks(consumer, place)
+        place.offset = max(low, from_offset or 0)
+        if from_time_ns is not None:
+            wanted = TopicPartition(place.topic, place.partition, from_time_ns // 1_000_000)
+            by_time = consumer.offsets_for_times([wanted], timeout=_READ_TIMEOUT_S)[0].offset
+            place.offset = max(place.offset, by_time if by_time >= 0 else end)
+        consumer.assign([place])
+        records: list[LogRecord] = []
+        deadline = time.monotonic() + _READ_TIMEOUT_S
+        # The position, not the last message, says where the end is: transaction markers take offsets too.
+        while len(records) < limit and _position(consumer, place) < end:
+            for message in consumer.consume(min(limit, 1_000), timeout=0.1):
+                if message.error() is not None:
+                    raise KafkaException(message.error())
+                record = _record(message)
+                if record.position.offset < end and (key is None or record.key == key) and len(records) < limit:
+                    records.append(record)
+                deadline = time.monotonic() + _READ_TIMEOUT_S
+            if time.monotonic() > deadline:
+                raise RetryableError(f"reading {place.topic}: no answer within {_READ_TIMEOUT_S:.0f} s")
+        return records
+
+
+def _watermarks(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
+    """Oldest offset and end of a partition; a partition that has just been made or moved has no leader for a moment."""
+    deadline = time.monotonic() + _READ_TIMEOUT_S
+    while True:
+        try:
+            low, end = consumer.get_watermark_offsets(place, timeout=_READ_TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return int(low), int(end)
+
+
+def _position(consumer: Consumer, place: TopicPartition) -> int:
+    position = consumer.position([place])[0].offset
+    return int(position) if position >= 0 else int(place.offset)
+
+
+def _record(message: Message) -> LogRecord:
+    position = LogPosition(message.topic() or "", message.partition() or 0, message.offset() or 0)
+    return LogRecord(position, message.timestamp()[1] * 1_000_000, message.key() or b"", message.value() or b"")
+
+
+def _away(what: str, error: KafkaException) -> RetryableError:
+    return RetryableError(f"{what}: the event log does not answer: {error}", code=ErrorCode.UNAVAILABLE)

@@ -1,0 +1,105 @@
+"""One behaviour over every event log: in memory and on a real Kafka broker."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from relay.errors import RetryableError, SettingsError
+from relay.eventlog.kafka import KafkaEventLog
+from relay.eventlog.memory import MemoryEventLog
+from relay.eventlog.port import EventLog, TopicSpec
+from tests.support.kafka import RunningKafka
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
+def log(request: pytest.FixtureRequest) -> Iterator[EventLog]:
+    if request.param == "memory":
+        yield MemoryEventLog()
+        return
+    broker: RunningKafka = request.getfixturevalue("kafka")
+    kafka_log = KafkaEventLog(broker.bootstrap_servers, client_id="conformance")
+    yield kafka_log
+    kafka_log.close()
+
+
+@pytest.fixture
+def topic(log: EventLog) -> str:
+    name = f"t-{uuid.uuid4()}"
+    log.ensure_topics([TopicSpec(name, 3, HOUR_MS)])
+    return name
+
+
+def test_records_of_one_key_lie_in_one_partition_in_the_order_they_were_appended(log, topic):
+    futures = [log.append(topic, key=b"BTC", value=b"%d" % n) for n in range(50)]
+    assert log.flush(30) == 0
+    positions = [f.result(30) for f in futures]
+    assert len({p.partition for p in positions}) == 1
+    assert [p.offset for p in positions] == list(range(50))
+    assert [r.value for r in log.read(topic, key=b"BTC")] == [b"%d" % n for n in range(50)]
+
+
+def test_offsets_begin_at_zero_and_ends_are_the_next_offset(log, topic):
+    assert list(log.end_offsets(topic)) == [0, 0, 0]
+    position = log.append(topic, key=b"k", value=b"v").result(30)
+    assert position.offset == 0
+    assert sorted(log.end_offsets(topic)) == [0, 0, 1]
+
+
+def test_a_read_begins_at_an_offset_stops_at_the_limit_and_leaves_other_keys_out(log, topic):
+    keys = [b"a", b"b", b"c", b"d"]
+    for n in range(40):
+        log.append(topic, key=keys[n % 4], value=b"%d" % n)
+    assert log.flush(30) == 0
+    mine = log.read(topic, key=b"a")
+    assert [r.value for r in mine] == [b"%d" % n for n in range(0, 40, 4)]
+    later = log.read(topic, key=b"a", from_offset=mine[4].position.offset, limit=3)
+    assert [r.value for r in later] == [r.value for r in mine[4:7]]
+
+
+def test_a_read_by_time_begins_at_the_first_record_at_or_after_it(log, topic):
+    log.append(topic, key=b"k", value=b"first").result(30)
+    first = log.read(topic, key=b"k")[0]
+    assert [r.value for r in log.read(topic, key=b"k", from_time_ns=first.timestamp_ns)] == [b"first"]
+    assert log.read(topic, key=b"k", from_time_ns=first.timestamp_ns + HOUR_MS * 10**6) == []
+
+
+def test_a_read_at_the_end_is_empty_and_returns(log, topic):
+    assert log.read(topic, key=b"k") == []
+    assert log.read(topic, partition=2, from_offset=0) == []
+
+
+def test_an_empty_value_and_a_large_value_pass_unchanged(log, topic):
+    large = bytes(range(256)) * 3_500
+    log.append(topic, key=b"k", value=b"")
+    log.append(topic, key=b"k", value=large)
+    assert log.flush(30) == 0
+    assert [r.value for r in log.read(topic, key=b"k")] == [b"", large]
+
+
+def test_a_topic_with_another_partition_count_is_refused_with_both_numbers(log, topic):
+    log.ensure_topics([TopicSpec(topic, 3, HOUR_MS)])
+    with pytest.raises(SettingsError, match="3 partitions, settings say 4"):
+        log.ensure_topics([TopicSpec(topic, 4, HOUR_MS)])
+
+
+def test_an_unknown_topic_is_an_error_and_no_new_topic(log):
+    with pytest.raises((SettingsError, RetryableError), match="does not exist"):
+        log.append(f"t-{uuid.uuid4()}", key=b"k", value=b"v")
+
+
+def test_the_identity_tells_two_topics_apart(log, topic):
+    other = f"t-{uuid.uuid4()}"
+    log.ensure_topics([TopicSpec(other, 1, HOUR_MS)])
+    assert log.identity(topic).cluster_id == log.identity(other).cluster_id
+    assert log.identity(topic).topic_id != log.identity(other).topic_id
+    assert log.identity(other).partitions == 1
+
+
+def test_a_read_needs_a_key_or_a_partition(log, topic):
+    with pytest.raises(SettingsError, match="key or a partition"):
+        log.read(topic)
