@@ -1,0 +1,100 @@
+"""What engines return: changes to store first, then messages to send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from spark_jobs.manager.engine.model import Job, Outcome, Request
+
+__all__ = [
+    "AddJob",
+    "AddRequest",
+    "Answer",
+    "Change",
+    "Command",
+    "EndJob",
+    "MarkPublished",
+    "Publish",
+    "RememberExchange",
+    "SaveJob",
+    "SendWork",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AddJob:
+    """A new job."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class AddRequest:
+    """A new request, attached to an unfinished job."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class SaveJob:
+    """A job's new state."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class EndJob:
+    """A job's end, with the outcome of each of its requests."""
+
+    job: Job
+    outcomes: tuple[Outcome, ...]
+    ended_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkPublished:
+    """Outcomes went out to a listener."""
+
+    request_ids: tuple[str, ...]
+    published_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RememberExchange:
+    """An exchange was offered for the first time."""
+
+    exchange: str
+
+
+Change = AddJob | AddRequest | SaveJob | EndJob | MarkPublished | RememberExchange
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Reply on the request socket, behind the frames that came with the request."""
+
+    routing: tuple[bytes, ...]
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class SendWork:
+    """Message to an ingestor; ``attempt`` is set for a DataRequest, whose failure frees the job."""
+
+    route: bytes
+    message: Message
+    job_id: str = ""
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """An outcome to publish on its topic."""
+
+    outcome: Outcome
+
+
+Command = Change | Answer | SendWork | Publish
+"""Changes are committed together before anything is sent: what was said can always be read back."""

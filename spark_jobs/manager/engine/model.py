@@ -1,0 +1,150 @@
+"""Values of the manager: requests, jobs, assignments, outcomes. All frozen; times in nanoseconds, UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from relay.protocol.ranges import Range
+
+__all__ = ["NOTHING", "Assignment", "Job", "JobKind", "JobState", "Outcome", "Request", "StoredRequest", "StoredState"]
+
+
+NOTHING = Range(0, 0)
+
+
+class JobKind(StrEnum):
+    """What a job fetches."""
+
+    HISTORICAL = "historical"
+    SYMBOLS = "symbols"
+
+
+class JobState(StrEnum):
+    """Where a job is in its life.
+
+    ::
+
+        CHECKING ──covered──────────────────────────────────────► ENDED
+           └─► QUEUED ◄─attempt lost, failed, rejected──┐            ▲
+                 └─► DISPATCHED ──WorkComplete──► DELIVERED ──evidence┘
+    """
+
+    CHECKING = "checking"
+    QUEUED = "queued"
+    DISPATCHED = "dispatched"
+    DELIVERED = "delivered"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One client's request as it was submitted; ``job_id`` is the job that answers it.
+
+    Attributes:
+        start_ns, end_ns: as submitted, neither rounded nor clipped.
+    """
+
+    request_id: str
+    job_id: str
+    client_id: str | None
+    ticker: str
+    period_seconds: int
+    start_ns: int
+    end_ns: int
+    limit: int | None
+    submitted_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The slot that an attempt took: which offer of which slot of which ingestor process."""
+
+    ingestor_id: str
+    ingestor_epoch: int
+    slot_id: int
+    offer_sequence: int
+    exchange: str
+    slot_type: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One fetch, for one or many requests.
+
+    Attributes:
+        ticker: the ticker, or the bare exchange for SYMBOLS.
+        fetch: bar-aligned range after clipping to closed bars; empty for SYMBOLS.
+        attempt: number of the latest attempt, 0 before the first; with ``job_id`` it names a lease.
+        attempts_counted: attempts that count against the bound (bans and undelivered ones do not).
+        deadline_ns: when it ends without more evidence; None while the deadline stands still.
+        delivered_ns: when WorkComplete came, 0 before.
+        stored: ranges that the table held before the job.
+        logged: ranges that workers say the event log has acknowledged; skipped by the next attempt.
+        resume_ns, bars_before: with a limit, where the next attempt starts and how many bars lie before.
+        closing: no more attempts; ends by whatever the next look at the table shows.
+    """
+
+    job_id: str
+    kind: JobKind
+    ticker: str
+    exchange: str
+    created_ns: int
+    client_id: str = ""
+    period_seconds: int = 0
+    fetch: Range = NOTHING
+    limit: int | None = None
+    state: JobState = JobState.CHECKING
+    attempt: int = 0
+    attempts_counted: int = 0
+    not_before_ns: int = 0
+    deadline_ns: int | None = None
+    delivered_ns: int = 0
+    stored: tuple[Range, ...] = ()
+    logged: tuple[Range, ...] = ()
+    progress_rows: int = 0
+    resume_ns: int = 0
+    bars_before: int = 0
+    assignment: Assignment | None = None
+    error_code: str = ""
+    error_message: str = ""
+    closing: bool = False
+
+    @property
+    def join_key(self) -> tuple[str, str, int, Range, int | None]:
+        """Identical running fetches share one job."""
+        return self.kind, self.ticker, self.period_seconds, self.fetch, self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of one request, kept until published and for duplicates afterwards.
+
+    Attributes:
+        topic: where it is published.
+        notification: serialised HistoryReadyNotification.
+        published_ns: 0 while it waits for a listener.
+    """
+
+    request_id: str
+    topic: str
+    notification: bytes
+    completed_ns: int
+    published_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRequest:
+    """A request with its outcome, None while it runs."""
+
+    request: Request
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """What a manager needs at start: unfinished jobs, their requests, exchanges that were ever offered."""
+
+    jobs: tuple[Job, ...]
+    requests: tuple[Request, ...]
+    exchanges: frozenset[str]

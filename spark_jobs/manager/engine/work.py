@@ -1,0 +1,193 @@
+"""The work channel: what ingestors say, turned into changes of leases and jobs; DataRequests out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from google.protobuf.message import Message
+
+from relay.protocol.codes import ErrorCode
+from relay.protocol.periods import NANOSECONDS
+from relay.protocol.ranges import from_wire, to_wire, union
+from relay.protocol.v1 import work_pb2
+from spark_jobs.manager.engine.broker import Broker, Lease
+from spark_jobs.manager.engine.commands import Command, RememberExchange, SendWork
+from spark_jobs.manager.engine.evidence import can_pass
+from spark_jobs.manager.engine.jobs import JobBook
+from spark_jobs.manager.engine.model import Assignment, Job, JobKind, JobState
+from spark_jobs.manager.engine.slots import offer_of
+
+__all__ = ["WorkEngine"]
+
+_Reject = work_pb2.WorkReject
+_REFUSED_SLOT_NS = 5 * NANOSECONDS
+
+
+class WorkEngine:
+    """Speaks for the broker with ingestors.
+
+    Args:
+        broker: slots and leases.
+        book: jobs.
+        epoch: of this broker, random for each start; told in every BrokerPing.
+        lease_ms: lease of an attempt, told in every DataRequest.
+        exchanges: known ones; grows with offers.
+    """
+
+    def __init__(self, broker: Broker, book: JobBook, *, epoch: int, lease_ms: int, exchanges: set[str]) -> None:
+        self._broker = broker
+        self._book = book
+        self._epoch = epoch
+        self._lease_ms = lease_ms
+        self._exchanges = exchanges
+
+    def handle(self, message: Message, route: bytes, *, now_ns: int) -> list[Command]:
+        """Handle one message of an ingestor; offers and heartbeats are always answered with BrokerPing."""
+        if isinstance(message, work_pb2.WorkerReady):
+            return [*self._offered(message, route, now_ns=now_ns), self._ping(route, now_ns=now_ns)]
+        if isinstance(message, work_pb2.WorkHeartbeat):
+            return [*self._heard(message, route, now_ns=now_ns), self._ping(route, now_ns=now_ns)]
+        if isinstance(message, work_pb2.WorkComplete):
+            return self._completed(message, now_ns=now_ns)
+        if isinstance(message, work_pb2.WorkReject):
+            return self._rejected(message, now_ns=now_ns)
+        return []
+
+    def unreachable(self, job_id: str, attempt: int, *, now_ns: int) -> list[Command]:
+        """A DataRequest could not be sent: the attempt never was, another slot takes the job."""
+        lease = self._broker.unreachable(job_id, attempt, now_ns=now_ns)
+        job = self._book.jobs.get(job_id)
+        if lease is None or job is None:
+            return []
+        return self._book.try_again(
+            job, code=ErrorCode.LEASE_LOST, text="the ingestor was gone", now_ns=now_ns, is_counted=False
+        )
+
+    def expire(self, now_ns: int) -> list[Command]:
+        """End the leases whose worker was silent for too long."""
+        commands: list[Command] = []
+        for lease in self._broker.expire(now_ns):
+            commands += self._lost(lease.job_id, "its ingestor missed its heartbeats", now_ns=now_ns)
+        return commands
+
+    def assign(self, now_ns: int) -> list[Command]:
+        """Give waiting jobs to free slots: each attempt is stored, then sent."""
+        commands: list[Command] = []
+        for lease, slot in self._broker.assign(now_ns):
+            job = replace(
+                self._book.jobs[lease.job_id],
+                state=JobState.DISPATCHED,
+                attempt=lease.attempt,
+                attempts_counted=self._book.jobs[lease.job_id].attempts_counted + 1,
+                progress_rows=0,
+                assignment=slot,
+            )
+            commands += [self._book.save(job), self._data_request(job, slot, lease)]
+        return commands
+
+    def _offered(self, message: work_pb2.WorkerReady, route: bytes, *, now_ns: int) -> list[Command]:
+        offer = offer_of(message)
+        result = self._broker.offered(offer, route, now_ns=now_ns)
+        commands: list[Command] = []
+        if result.accepted and offer.exchange not in self._exchanges:
+            self._exchanges.add(offer.exchange)
+            commands.append(RememberExchange(offer.exchange))
+        for job_id, _ in result.lost:
+            commands += self._lost(job_id, "its ingestor offered the slot anew without WorkComplete", now_ns=now_ns)
+        if result.resend is not None:
+            job = self._book.jobs[result.resend.job_id]
+            if job.assignment is not None:
+                commands.append(self._data_request(job, job.assignment, result.resend))
+        return commands
+
+    def _heard(self, message: work_pb2.WorkHeartbeat, route: bytes, *, now_ns: int) -> list[Command]:
+        job = self._book.jobs.get(message.job_id)
+        if job is not None and self._broker.heard(message.job_id, message.attempt, route, now_ns=now_ns):
+            return self._book.progressed(
+                job, rows=message.progress_rows, covered=from_wire(message.covered), now_ns=now_ns
+            )
+        lease = self._broker.lease_of(job.job_id, job.attempt) if job is not None else None
+        if lease is not None and lease.route == route:
+            # CANCEL names the job only: it would stop the newer attempt on the same ingestor too.
+            return []
+        return [SendWork(route, _cancel(message.job_id))]
+
+    def _completed(self, message: work_pb2.WorkComplete, *, now_ns: int) -> list[Command]:
+        lease = self._broker.release(message.job_id, message.attempt, now_ns=now_ns)
+        job = self._book.jobs.get(message.job_id)
+        if lease is None or job is None:
+            return []
+        if message.success:
+            return self._book.delivered(job, now_ns=now_ns)
+        code = message.error_code or ErrorCode.INTERNAL
+        if can_pass(code):
+            return self._book.try_again(job, code=code, text=message.error_message, now_ns=now_ns, is_reported=True)
+        return self._book.failed_for_good(job, code=code, text=message.error_message, now_ns=now_ns)
+
+    def _rejected(self, message: work_pb2.WorkReject, *, now_ns: int) -> list[Command]:
+        lease = self._broker.release(message.job_id, message.attempt, now_ns=now_ns)
+        job = self._book.jobs.get(message.job_id)
+        if lease is None or job is None:
+            return []
+        ingestor_id, _ = lease.slot_key
+        until_ns = now_ns + message.retry_after_ms * 1_000_000
+        if message.reason == _Reject.RATE_LIMITED:
+            self._broker.slots.park(ingestor_id, job.exchange, until_ns=until_ns)
+        elif message.reason == _Reject.SHUTTING_DOWN:
+            self._broker.drop_free(ingestor_id)
+        else:
+            self._broker.slots.park_slot(lease.slot_key, until_ns=max(until_ns, now_ns + _REFUSED_SLOT_NS))
+        progress = self._book.progressed(job, rows=0, covered=from_wire(message.covered), now_ns=now_ns)
+        return progress + self._book.try_again(
+            self._book.jobs[job.job_id],
+            code=_Reject.Reason.Name(message.reason) if message.reason in _Reject.Reason.values() else "",
+            text="an ingestor rejected it",
+            now_ns=now_ns,
+            is_counted=message.reason == _Reject.UNSUPPORTED_EXCHANGE,
+        )
+
+    def _lost(self, job_id: str, why: str, *, now_ns: int) -> list[Command]:
+        job = self._book.jobs.get(job_id)
+        if job is None:
+            return []
+        return self._book.try_again(job, code=ErrorCode.LEASE_LOST, text=why, now_ns=now_ns)
+
+    def _data_request(self, job: Job, slot: Assignment, lease: Lease) -> SendWork:
+        requests = self._book.requests_of(job.job_id)
+        message = work_pb2.DataRequest(
+            request_id=requests[0].request_id if requests else job.job_id,
+            type=work_pb2.DataRequest.SYMBOLS,
+            ticker=job.ticker,
+            client_id=job.client_id,
+            job_id=job.job_id,
+            attempt=lease.attempt,
+            lease_ms=self._lease_ms,
+            slot_id=slot.slot_id,
+            offer_sequence=slot.offer_sequence,
+        )
+        if job.kind is JobKind.HISTORICAL:
+            message.type = work_pb2.DataRequest.HISTORICAL_OHLC
+            _describe(job, message)
+        return SendWork(lease.route, message, job.job_id, lease.attempt)
+
+    def _ping(self, route: bytes, *, now_ns: int) -> SendWork:
+        return SendWork(route, work_pb2.BrokerPing(broker_epoch=self._epoch, sent_at=now_ns))
+
+
+def _describe(job: Job, message: work_pb2.DataRequest) -> None:
+    """Say what is to be fetched. With a limit only the covered beginning can be skipped: its bars are counted."""
+    params = message.historical
+    params.start_time, params.end_time, params.period_seconds = (
+        job.fetch.start_ns,
+        job.fetch.end_ns,
+        job.period_seconds,
+    )
+    if job.limit is None:
+        message.covered.extend(to_wire(union((*job.stored, *job.logged))))
+    else:
+        params.start_time = max(job.resume_ns, job.fetch.start_ns)
+        params.limit = job.limit - job.bars_before
+
+
+def _cancel(job_id: str) -> work_pb2.IngestorControl:
+    return work_pb2.IngestorControl(action=work_pb2.IngestorControl.CANCEL, request_id=job_id)

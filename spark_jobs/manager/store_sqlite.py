@@ -1,0 +1,222 @@
+"""The job table in SQLite: write-ahead log, every commit on disk before it returns."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from relay.errors import SettingsError, StorageError
+from spark_jobs.manager.engine.commands import (
+    AddJob,
+    AddRequest,
+    Change,
+    EndJob,
+    MarkPublished,
+    RememberExchange,
+    SaveJob,
+)
+from spark_jobs.manager.engine.model import Job, JobState, Outcome, StoredRequest, StoredState
+from spark_jobs.manager.job_codec import decode_job, decode_request, encode_job, encode_request
+
+__all__ = ["SCHEMA_VERSION", "SqliteJobStore"]
+
+SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE jobs (
+  job_id TEXT PRIMARY KEY, is_ended INTEGER NOT NULL, ended_ns INTEGER NOT NULL, body TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX jobs_by_end ON jobs (is_ended, ended_ns);
+CREATE TABLE requests (
+  request_id TEXT PRIMARY KEY, job_id TEXT NOT NULL REFERENCES jobs (job_id), body TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX requests_by_job ON requests (job_id);
+CREATE TABLE outcomes (
+  request_id TEXT PRIMARY KEY REFERENCES requests (request_id), topic TEXT NOT NULL, notification BLOB NOT NULL,
+  completed_ns INTEGER NOT NULL, published_ns INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX outcomes_by_publication ON outcomes (published_ns);
+CREATE TABLE exchanges (exchange TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+class SqliteJobStore:
+    """A :class:`~spark_jobs.manager.ports.JobStore` in one file, opened by one process.
+
+    Args:
+        path: database file; its folder is created.
+
+    Raises:
+        SettingsError: the file was written by a newer version, or another process holds it.
+        StorageError: the file cannot be opened or is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        with self._storage_errors("opening"):
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        run("PRAGMA locking_mode=EXCLUSIVE")
+        run("PRAGMA journal_mode=WAL")
+        run("PRAGMA synchronous=FULL")
+        run("PRAGMA foreign_keys=ON")
+        run("BEGIN IMMEDIATE")
+        version = run("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            run("ROLLBACK")
+            raise SettingsError(
+                f"expected {self._path} with schema version {SCHEMA_VERSION}, got {version} of a newer manager; "
+                "start that version, or give this one another file"
+            )
+        if version == 0:
+            for statement in filter(str.strip, _SCHEMA.split(";")):
+                run(statement)
+            run(f"PRAGMA user_version={SCHEMA_VERSION}")
+        run("COMMIT")
+
+    def load(self) -> StoredState:
+        """See the port."""
+        with self._storage_errors("reading"):
+            run = self._connection.execute
+            jobs = [decode_job(body) for (body,) in run("SELECT body FROM jobs WHERE is_ended = 0")]
+            requests = [
+                decode_request(body)
+                for (body,) in run(
+                    "SELECT r.body FROM jobs j JOIN requests r ON r.job_id = j.job_id WHERE j.is_ended = 0"
+                )
+            ]
+            exchanges = frozenset(name for (name,) in run("SELECT exchange FROM exchanges"))
+        return StoredState(
+            tuple(sorted(jobs, key=lambda j: (j.created_ns, j.job_id))),
+            tuple(sorted(requests, key=lambda r: (r.submitted_ns, r.request_id))),
+            exchanges,
+        )
+
+    def find(self, request_id: str) -> StoredRequest | None:
+        """See the port."""
+        with self._storage_errors("reading"):
+            row = self._connection.execute(
+                "SELECT r.body, o.topic, o.notification, o.completed_ns, o.published_ns FROM requests r "
+                "LEFT JOIN outcomes o ON o.request_id = r.request_id WHERE r.request_id = ?",
+                (request_id,),
+            ).fetchone()
+        if row is None:
+            return None
+        body, *outcome = row
+        return StoredRequest(decode_request(body), Outcome(request_id, *outcome) if outcome[0] is not None else None)
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        """See the port."""
+        with self._storage_errors("writing"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for change in changes:
+                    self._apply(change)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def outbox(self, *, published_since_ns: int) -> Sequence[Outcome]:
+        """See the port."""
+        with self._storage_errors("reading"):
+            rows = self._connection.execute(
+                "SELECT request_id, topic, notification, completed_ns, published_ns FROM outcomes "
+                "WHERE published_ns = 0 OR published_ns >= ? ORDER BY completed_ns, request_id",
+                (published_since_ns,),
+            ).fetchall()
+        return [Outcome(*row) for row in rows]
+
+    def prune(self, *, ended_before_ns: int) -> int:
+        """See the port."""
+        old = (
+            "SELECT job_id FROM jobs WHERE is_ended = 1 AND ended_ns < ? AND NOT EXISTS (SELECT 1 FROM requests r "
+            "JOIN outcomes o ON o.request_id = r.request_id WHERE r.job_id = jobs.job_id AND o.published_ns = 0)"
+        )
+        with self._storage_errors("writing"):
+            run = self._connection.execute
+            job_ids = run(old, (ended_before_ns,)).fetchall()
+            run("BEGIN IMMEDIATE")
+            try:
+                for job_id in job_ids:
+                    run(
+                        "DELETE FROM outcomes WHERE request_id IN (SELECT request_id FROM requests WHERE job_id = ?)",
+                        job_id,
+                    )
+                    run("DELETE FROM requests WHERE job_id = ?", job_id)
+                    run("DELETE FROM jobs WHERE job_id = ?", job_id)
+                run("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    run("ROLLBACK")
+                raise
+        return len(job_ids)
+
+    def close(self) -> None:
+        """See the port."""
+        self._connection.close()
+
+    def _apply(self, change: Change) -> None:
+        run = self._connection.execute
+        match change:
+            case AddJob(job):
+                run("INSERT INTO jobs VALUES (?, 0, 0, ?)", (job.job_id, encode_job(job)))
+            case AddRequest(request):
+                self._expect_unfinished(
+                    run("UPDATE jobs SET is_ended = 0 WHERE job_id = ? AND is_ended = 0", (request.job_id,)),
+                    request.job_id,
+                )
+                run(
+                    "INSERT INTO requests VALUES (?, ?, ?)",
+                    (request.request_id, request.job_id, encode_request(request)),
+                )
+            case SaveJob(job):
+                self._save(job, is_ended=0, ended_ns=0)
+            case EndJob(job, outcomes, ended_ns):
+                self._save(job, is_ended=1, ended_ns=ended_ns)
+                rows = [(o.request_id, o.topic, o.notification, o.completed_ns, o.published_ns) for o in outcomes]
+                self._connection.executemany("INSERT INTO outcomes VALUES (?, ?, ?, ?, ?)", rows)
+            case MarkPublished(request_ids, published_ns):
+                self._connection.executemany(
+                    "UPDATE outcomes SET published_ns = ? WHERE request_id = ?",
+                    [(published_ns, request_id) for request_id in request_ids],
+                )
+            case RememberExchange(exchange):
+                run("INSERT OR IGNORE INTO exchanges VALUES (?)", (exchange,))
+
+    def _save(self, job: Job, *, is_ended: int, ended_ns: int) -> None:
+        if is_ended and job.state is not JobState.ENDED:
+            raise StorageError(f"expected job {job.job_id} in state ended, got {job.state}")
+        changed = self._connection.execute(
+            "UPDATE jobs SET is_ended = ?, ended_ns = ?, body = ? WHERE job_id = ? AND is_ended = 0",
+            (is_ended, ended_ns, encode_job(job), job.job_id),
+        )
+        self._expect_unfinished(changed, job.job_id)
+
+    @staticmethod
+    def _expect_unfinished(changed: sqlite3.Cursor, job_id: str) -> None:
+        if changed.rowcount != 1:
+            raise StorageError(f"expected an unfinished job, but {job_id} has ended or does not exist")
+
+    @contextmanager
+    def _storage_errors(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise SettingsError(
+                    f"{what} {self._path}: another process holds it; stop the other manager or give this one its own file"
+                ) from error
+            raise StorageError(f"{what} {self._path} failed: {error}; free some space or mend the disk") from error
+        except sqlite3.Error as error:
+            raise StorageError(f"{what} {self._path} failed: {error}") from error
