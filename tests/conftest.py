@@ -31,3 +31,13 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningKafka]:
     broker = RunningKafka(tmp_path_factory.mktemp("kafka"))
     yield broker
     broker.close()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[object, object]]:
+    """One Spark session and its settings for the whole test run."""
+    from tests.support.spark import start_session
+
+    session, settings = start_session(tmp_path_factory.mktemp("lake"))
+    yield session, settings
+    session.stop()

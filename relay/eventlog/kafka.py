@@ -62,6 +62,8 @@ class KafkaEventLog:
             }
         )
         self._admin: AdminClient | None = None
+        self._bounds_consumer: Consumer | None = None
+        self._bounds_lock = threading.Lock()
         self._partitions: dict[str, int] = {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._poll, name="kafka-acknowledgements", daemon=True)
@@ -147,15 +149,13 @@ class KafkaEventLog:
         finally:
             consumer.close()
 
+    def start_offsets(self, topic: str) -> Sequence[int]:
+        """See the port."""
+        return [low for low, _ in self._bounds(topic)]
+
     def end_offsets(self, topic: str) -> Sequence[int]:
         """See the port."""
-        consumer = Consumer(self._connection | {"group.id": "unused", "enable.auto.commit": False})
-        try:
-            return [_watermarks(consumer, TopicPartition(topic, p))[1] for p in range(self._partition_count(topic))]
-        except KafkaException as error:
-            raise _away(f"reading the ends of {topic}", error) from error
-        finally:
-            consumer.close()
+        return [end for _, end in self._bounds(topic)]
 
     def identity(self, topic: str) -> LogIdentity:
         """See the port."""
@@ -180,6 +180,8 @@ class KafkaEventLog:
     def close(self) -> None:
         """See the port."""
         self._producer.flush(5.0)
+        if self._bounds_consumer is not None:
+            self._bounds_consumer.close()
         self._closing.set()
         self._thread.join()
 
@@ -191,6 +193,18 @@ class KafkaEventLog:
         if self._admin is None:
             self._admin = AdminClient(self._connection)
         return self._admin
+
+    def _bounds(self, topic: str) -> list[tuple[int, int]]:
+        # Kept open: a new consumer would connect anew for each question.
+        with self._bounds_lock:
+            if self._bounds_consumer is None:
+                self._bounds_consumer = Consumer(self._connection | {"group.id": "unused", "enable.auto.commit": False})
+            consumer = self._bounds_consumer
+            try:
+                count = self._partition_count(topic)
+                return [_watermarks(consumer, TopicPartition(topic, p)) for p in range(count)]
+            except KafkaException as error:
+                raise _away(f"reading the bounds of {topic}", error) from error
 
     def _partition(self, topic: str, key: bytes) -> int:
         """Partition of a key; chosen by us, so that every client library puts a ticker at the same place."""

@@ -82,6 +82,11 @@ class MemoryEventLog:
             and (from_time_ns is None or record.timestamp_ns >= from_time_ns)
         ][:limit]
 
+    def start_offsets(self, topic: str) -> Sequence[int]:
+        """See the port."""
+        with self._lock:
+            return [0 for _ in self._partitions(topic)]
+
     def end_offsets(self, topic: str) -> Sequence[int]:
         """See the port."""
         with self._lock:

@@ -114,6 +114,9 @@ class EventLog(Protocol):
             RetryableError: the log is away.
         """
 
+    def start_offsets(self, topic: str) -> Sequence[int]:
+        """Return the offset of the oldest record that is still kept, of each partition."""
+
     def end_offsets(self, topic: str) -> Sequence[int]:
         """Return the offset after the last record of each partition."""
 

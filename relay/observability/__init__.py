@@ -2,6 +2,7 @@
 
 from relay.observability.counters import Counters
 from relay.observability.logs import configure_logging
+from relay.observability.orphan import watch_parent
 from relay.observability.status_server import StatusServer
 
-__all__ = ["Counters", "StatusServer", "configure_logging"]
+__all__ = ["Counters", "StatusServer", "configure_logging", "watch_parent"]

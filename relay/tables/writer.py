@@ -19,10 +19,10 @@ from pyiceberg.table import Table
 from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
 from relay.tables.catalog import TableSettings, ensure_tables, open_catalog, open_table, storage_errors
-from relay.tables.filters import bars_filter, union
+from relay.tables.filters import bars_filter, tickers_filter, union
 from relay.tables.merge import key_spans, latest_rows
 from relay.tables.offsets import SourceOffsets, stored_offsets
-from relay.tables.schema import OHLC_KEY, OHLC_TABLE, TABLE_COLUMNS
+from relay.tables.schema import OHLC_KEY, OHLC_TABLE, SYMBOL_TABLE, TABLE_COLUMNS
 
 __all__ = ["IcebergTables", "open_writable_tables"]
 
@@ -61,6 +61,13 @@ class IcebergTables:
         kept = reached.summary(batch_id=batch_id)
         matching = union(bars_filter(*span) for span in key_spans(rows))
         return self._replace(OHLC_TABLE, rows, matching=matching, key=OHLC_KEY, order=_ORDER, kept=kept)
+
+    def merge_markets(self, rows: pa.Table, *, reached: SourceOffsets, batch_id: int) -> int | None:
+        """Put markets into ``market.symbol_metadata``, keyed by ticker; the latest by updated_at stays."""
+        key = ("ticker",)
+        rows = latest_rows(rows, key=key, order=_SYMBOL_ORDER)
+        matching, kept = tickers_filter(rows["ticker"].to_pylist()), reached.summary(batch_id=batch_id)
+        return self._replace(SYMBOL_TABLE, rows, matching=matching, key=key, order=_SYMBOL_ORDER, kept=kept)
 
     def append(self, name: str, rows: pa.Table, *, reached: SourceOffsets, batch_id: int) -> int:
         """Append rows; returns the snapshot id."""

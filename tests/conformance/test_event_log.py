@@ -48,6 +48,7 @@ def test_offsets_begin_at_zero_and_ends_are_the_next_offset(log, topic):
     position = log.append(topic, key=b"k", value=b"v").result(30)
     assert position.offset == 0
     assert sorted(log.end_offsets(topic)) == [0, 0, 1]
+    assert list(log.start_offsets(topic)) == [0, 0, 0]
 
 
 def test_a_read_begins_at_an_offset_stops_at_the_limit_and_leaves_other_keys_out(log, topic):

@@ -1,0 +1,37 @@
+"""``relay job NAME``: runs one Spark job."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command("job")
+@click.argument("name", type=click.Choice(["history"]))
+@click.option("--config", type=click.Path(path_type=Path), help="Settings file (TOML, table [job]).")
+@click.option("--master", help="Spark master, such as local[2] or spark://HOST:7077.")
+@click.option("--log-level", default="INFO", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]))
+@click.option("--parent-pid", type=int, help="End when this parent process has died.")
+def command(name: str, config: Path | None, master: str | None, log_level: str, parent_pid: int | None) -> None:
+    """Run one Spark job by itself.
+
+    \b
+    history   event log -> Iceberg tables market.ohlc, market.coverage, market.symbol_metadata
+
+    On a cluster: spark-submit --master ... spark_jobs/jobs/submit.py history
+    Ends with 0 on SIGTERM or Ctrl-C, 1 when the query cannot be kept running, 2 for wrong settings.
+    """
+    from relay.config import load_settings
+    from relay.observability import configure_logging, watch_parent
+    from spark_jobs.jobs.history.run import run_history
+    from spark_jobs.jobs.settings import JobSettings
+
+    configure_logging(process=f"job-{name}", level=log_level)
+    settings = load_settings(JobSettings, overrides={"master": master}, config_file=config)
+    stopping = threading.Event()
+    watch_parent(parent_pid, stopping.set)
+    raise SystemExit(run_history(settings, stopping=stopping))

@@ -1,0 +1,140 @@
+"""Commits one micro-batch: bars, then coverage, then the rest; each table trimmed by its own stored offsets.
+
+::
+
+    records ─► trim by ohlc's offsets ─► merge bars ─┐ covered implies visible:
+            ─► trim by coverage's     ─► append ─────┘ coverage is committed after the bars
+            ─► trim by symbols'       ─► merge markets
+            ─► trim by quarantine's   ─► append
+    after all commits are visible: hints to the manager
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relay.eventlog import LogIdentity
+from relay.observability import Counters
+from relay.tables.offsets import SourceOffsets
+from relay.tables.schema import COVERAGE_TABLE, OHLC_TABLE, QUARANTINE_TABLE, SYMBOL_TABLE
+from relay.tables.writer import IcebergTables
+from spark_jobs.jobs.history.batch import MicroBatch
+from spark_jobs.jobs.history.writers import BarsWriter
+
+__all__ = ["Committed", "HistoryCommitter"]
+
+JOB = "history"
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a micro-batch changed.
+
+    Attributes:
+        jobs: (job_id, attempt) that got coverage rows.
+        exchanges: exchanges whose markets changed.
+        markets_changed: count of market rows.
+        symbol_snapshot_id: snapshot of ``market.symbol_metadata``, 0 when it did not change.
+    """
+
+    jobs: frozenset[tuple[str, int]] = frozenset()
+    exchanges: frozenset[str] = frozenset()
+    markets_changed: int = 0
+    symbol_snapshot_id: int = 0
+
+
+@dataclass(slots=True)
+class HistoryCommitter:
+    """Applies micro-batches in order.
+
+    Args:
+        tables: small commits.
+        bars: writes bars; by PyIceberg or by Spark.
+        topics: topic name → which log it is; the first is that of bars and coverage.
+        counters: rows, replays and quarantined records are counted.
+    """
+
+    tables: IcebergTables
+    topics: Mapping[str, LogIdentity]
+    counters: Counters
+    _reached: dict[tuple[str, str], SourceOffsets] = field(default_factory=dict)
+
+    def start_offsets(self) -> dict[str, dict[int, int]]:
+        """Return from where to read each topic: the least that any of its tables has stored."""
+        starts: dict[str, dict[int, int]] = {}
+        for topic, identity in self.topics.items():
+            names = self._table_names(topic)
+            starts[topic] = {
+                p: min(self._offsets(name, topic).end_offsets.get(p, 0) for name in names)
+                for p in range(identity.partitions)
+            }
+        return starts
+
+    def commit(self, batch: MicroBatch, bars: BarsWriter) -> Committed:
+        """Commit a micro-batch; the tables skip what they have already."""
+        history, symbols = self.topics
+        decoded = batch.decoded()
+        started = time.monotonic_ns()
+        kept = self._offsets(OHLC_TABLE, history)
+        reached = kept.advanced(batch.end_offsets(history))
+        if bars.merge(batch, history, kept.end_offsets, reached):
+            self._reached[OHLC_TABLE, history] = reached
+        coverage = self._fresh(COVERAGE_TABLE, history, decoded.coverage)
+        self._append(COVERAGE_TABLE, history, coverage, batch)
+        markets = self._fresh(SYMBOL_TABLE, symbols, decoded.markets)
+        snapshot_id = 0
+        if len(markets):
+            reached = self._offsets(SYMBOL_TABLE, symbols).advanced(batch.end_offsets(symbols))
+            snapshot_id = self.tables.merge_markets(markets, reached=reached, batch_id=batch.batch_id) or 0
+            self._reached[SYMBOL_TABLE, symbols] = reached
+        for topic in self.topics:
+            found = decoded.quarantine.filter(pc.equal(decoded.quarantine["topic"], topic))
+            fresh = self._fresh(QUARANTINE_TABLE, topic, found, names=("partition", "offset"))
+            self._append(QUARANTINE_TABLE, topic, fresh, batch)
+            self.counters.add("history.records.quarantined", len(fresh))
+        self.counters.add("history.batches.committed")
+        self.counters.add("history.coverage.rows", len(coverage))
+        self.counters.set("history.commit.last_ms", (time.monotonic_ns() - started) // 1_000_000)
+        # A replayed batch sends its hints again: the first ones may have died with the job.
+        jobs = zip(decoded.coverage["job_id"].to_pylist(), decoded.coverage["attempt"].to_pylist(), strict=True)
+        changed = frozenset(markets["exchange"].to_pylist()) if snapshot_id else frozenset()
+        return Committed(frozenset(jobs), changed, len(markets) if snapshot_id else 0, snapshot_id)
+
+    def _table_names(self, topic: str) -> Iterable[str]:
+        # Quarantine is left out: its offsets move only with poison, and appending is trimmed all the same.
+        return (OHLC_TABLE, COVERAGE_TABLE) if topic == next(iter(self.topics)) else (SYMBOL_TABLE,)
+
+    def _offsets(self, name: str, topic: str) -> SourceOffsets:
+        if (name, topic) not in self._reached:
+            identity = self.topics[topic]
+            self._reached[name, topic] = self.tables.offsets(
+                name, job=JOB, cluster_id=identity.cluster_id, topic_id=identity.topic_id
+            )
+        return self._reached[name, topic]
+
+    def _fresh(
+        self, name: str, topic: str, rows: pa.Table, *, names: tuple[str, str] = ("log_partition", "log_offset")
+    ) -> pa.Table:
+        """Rows at or after the table's stored offsets."""
+        partition_name, offset_name = names
+        fresh = rows
+        for partition, end in self._offsets(name, topic).end_offsets.items():
+            known = pc.and_(pc.equal(fresh[partition_name], partition), pc.less(fresh[offset_name], end))
+            fresh = fresh.filter(pc.invert(known))
+        if len(fresh) < len(rows):
+            self.counters.add(f"history.{name}.replayed_rows_skipped", len(rows) - len(fresh))
+        return fresh
+
+    def _append(self, name: str, topic: str, rows: pa.Table, batch: MicroBatch) -> None:
+        if len(rows) == 0:
+            return
+        reached = self._offsets(name, topic).advanced(batch.end_offsets(topic))
+        self.tables.append(name, rows, reached=reached, batch_id=batch.batch_id)
+        self._reached[name, topic] = reached

@@ -1,0 +1,183 @@
+"""Log records → table rows, over Arrow batches. Pure: no Spark, no I/O, so that driver and executors share it.
+
+A record that is no good (bytes, version, type, numbers) becomes a quarantine row with its place and reason; the
+others go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from relay.protocol.codes import RejectReason
+from relay.protocol.envelope import EnvelopeError, decode_record
+from relay.protocol.periods import align_down_ns
+from relay.protocol.ranges import from_wire
+from relay.protocol.times import TIME_NS_MAX
+from relay.protocol.v1 import market_pb2
+from relay.tables.markets import row_of_market
+from relay.tables.schema import COVERAGE_COLUMNS, OHLC_COLUMNS, QUARANTINE_COLUMNS, SYMBOL_COLUMNS
+from spark_jobs.jobs.history.numbers import stored_numbers_of_text, stored_numbers_of_units
+
+__all__ = ["RECORD_COLUMNS", "Decoded", "decode_records"]
+
+RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value")
+_QUARANTINED_BYTES_MAX = 64 * 1024
+_PRICES = ("open", "high", "low", "close")
+_TEXTS = ("quote_volume", "buy_volume", "sell_volume")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Rows of one micro-batch for each table (columns in ``relay.tables.schema``)."""
+
+    bars: pa.Table
+    coverage: pa.Table
+    markets: pa.Table
+    quarantine: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    topic: str
+    partition: int
+    offset: int
+
+
+def decode_records(records: pa.Table, *, seen_at_us: int) -> Decoded:
+    """Decode log records.
+
+    Args:
+        records: columns :data:`RECORD_COLUMNS`.
+        seen_at_us: time for quarantine rows, microseconds since the epoch.
+
+    Cost: about 2 µs a bar.
+    """
+    bars: list[pa.Table] = []
+    coverage: list[dict[str, Any]] = []
+    markets: list[dict[str, Any]] = []
+    quarantine: list[dict[str, Any]] = []
+    columns = [records[name].to_pylist() for name in RECORD_COLUMNS]
+    for topic, partition, offset, key, value in zip(*columns, strict=True):
+        place = _Place(topic, partition, offset)
+        try:
+            _, message = decode_record(value or b"")
+            if isinstance(message, market_pb2.OHLCBatch):
+                rows = _bars(message, place)
+                coverage.append(_coverage(message, place))
+                if rows is not None:
+                    bars.append(rows)
+            elif isinstance(message, market_pb2.Market):
+                markets.append(_market(message, place))
+            else:
+                raise EnvelopeError(
+                    RejectReason.WRONG_TOPIC, f"expected OHLCBatch or Market, got {type(message).__name__}"
+                )
+        except EnvelopeError as error:
+            quarantine.append(_quarantined(place, key, value, str(error.reason), str(error), seen_at_us))
+        except (ValueError, OverflowError, pa.ArrowInvalid) as error:
+            quarantine.append(_quarantined(place, key, value, RejectReason.INVALID_FIELD, str(error), seen_at_us))
+    return Decoded(
+        bars=pa.concat_tables(bars) if bars else OHLC_COLUMNS.empty_table(),
+        coverage=pa.Table.from_pylist(coverage, schema=COVERAGE_COLUMNS),
+        markets=pa.Table.from_pylist(markets, schema=SYMBOL_COLUMNS),
+        quarantine=pa.Table.from_pylist(quarantine, schema=QUARANTINE_COLUMNS),
+    )
+
+
+def _bars(batch: market_pb2.OHLCBatch, place: _Place) -> pa.Table | None:
+    rows = list(batch.rows)
+    if not rows:
+        return None
+    period_seconds = batch.period_seconds
+    if not batch.ticker or not 0 < period_seconds < 2**31:
+        raise ValueError(f"expected a ticker and a period, got {batch.ticker!r} and {period_seconds}")
+    starts_ns = [row.timestamp for row in rows]
+    for row, start_ns in zip(rows, starts_ns, strict=True):
+        if (row.ticker or batch.ticker) != batch.ticker or (row.period_seconds or period_seconds) != period_seconds:
+            raise ValueError(f"a bar of {row.ticker} {row.period_seconds} s lies in a batch of {batch.ticker}")
+        if start_ns > TIME_NS_MAX or align_down_ns(start_ns, period_seconds) != start_ns:
+            raise ValueError(f"bar start {start_ns} is not on the grid of {period_seconds} s")
+    count = len(rows)
+    decimals = [row.price_decimals for row in rows]
+    columns: dict[str, Any] = {
+        "ticker": [batch.ticker] * count,
+        "period_seconds": pa.array([period_seconds] * count, pa.int32()),
+        "start": pa.array([t // 1000 for t in starts_ns], pa.int64()).cast(OHLC_COLUMNS.field("start").type),
+        "volume": stored_numbers_of_text([row.volume for row in rows]),
+        "trades": [row.trades if row.HasField("trades") else None for row in rows],
+        "first_trade_id": [row.first_trade_id or None for row in rows],
+        "last_trade_id": [row.last_trade_id or None for row in rows],
+        "source": [market_pb2.OHLC.Source.Name(row.source) for row in rows],
+        "is_final": [row.is_final for row in rows],
+        "incomplete": [row.incomplete for row in rows],
+        "revision": [row.revision for row in rows],
+        "fetched_at_ns": [batch.fetched_at] * count,
+        "log_partition": [place.partition] * count,
+        "log_offset": [place.offset] * count,
+    }
+    for name in _PRICES:
+        columns[name] = stored_numbers_of_units([getattr(row, name) for row in rows], decimals)
+    for name in _TEXTS:
+        columns[name] = stored_numbers_of_text([getattr(row, name) for row in rows])
+    if columns["volume"].null_count:
+        raise ValueError("expected a volume in every bar, got an empty text")
+    return pa.table({field.name: columns[field.name] for field in OHLC_COLUMNS}, schema=OHLC_COLUMNS)
+
+
+def _coverage(batch: market_pb2.OHLCBatch, place: _Place) -> dict[str, Any]:
+    covered = from_wire(batch.covered)
+    if covered and covered[-1].end_ns > TIME_NS_MAX:
+        raise ValueError(f"covered range ends at {covered[-1].end_ns}, after the year 2100")
+    if not batch.job_id or not batch.ticker:
+        raise ValueError("expected a job_id and a ticker in every batch")
+    return {
+        "job_id": batch.job_id,
+        "attempt": batch.attempt,
+        "batch_index": batch.batch_index,
+        "is_last": batch.is_last,
+        "status": market_pb2.OHLCBatch.Status.Name(batch.status),
+        "ticker": batch.ticker,
+        "period_seconds": batch.period_seconds,
+        "covered": [{"start_ns": r.start_ns, "end_ns": r.end_ns} for r in covered],
+        "covered_from": covered[0].start_ns // 1000 if covered else None,
+        "covered_to": -(-covered[-1].end_ns // 1000) if covered else None,
+        "rows": len(batch.rows),
+        "total_rows": batch.total_rows,
+        "source": _source(batch),
+        "fetched_at_ns": batch.fetched_at,
+        "error_code": batch.error_code or None,
+        "error_message": batch.error_message or None,
+        "log_partition": place.partition,
+        "log_offset": place.offset,
+    }
+
+
+def _source(batch: market_pb2.OHLCBatch) -> str:
+    exchange = batch.ticker.rpartition(".")[2]
+    kinds = sorted({market_pb2.OHLC.Source.Name(row.source) for row in batch.rows})
+    return ":".join([exchange, *kinds])
+
+
+def _market(market: market_pb2.Market, place: _Place) -> dict[str, Any]:
+    if not market.market_id or not market.exchange_id:
+        raise ValueError("expected a market_id and an exchange_id in every market")
+    return {**row_of_market(market), "log_partition": place.partition, "log_offset": place.offset}
+
+
+def _quarantined(
+    place: _Place, key: bytes | None, value: bytes | None, reason: str, detail: str, seen_at_us: int
+) -> dict[str, Any]:
+    return {
+        "topic": place.topic,
+        "partition": place.partition,
+        "offset": place.offset,
+        "reason": str(reason),
+        "detail": detail[:2000],
+        "key": key,
+        "value": (value or b"")[:_QUARANTINED_BYTES_MAX],
+        "size_bytes": len(value or b""),
+        "seen_at": seen_at_us,
+    }

@@ -1,0 +1,176 @@
+"""The streaming query: Kafka → micro-batches → tables → hints to the manager."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from relay.eventlog import HISTORY_TOPIC, SYMBOL_TOPIC, EventLog, platform_topics
+from relay.observability import Counters
+from relay.protocol.topics import METADATA_UPDATE, outcome_topic
+from relay.protocol.v1 import market_pb2, request_pb2
+from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, SYMBOL_TABLE
+from relay.tables.writer import IcebergTables
+from spark_jobs.jobs.hints import HintSender
+from spark_jobs.jobs.history.batch import MicroBatch
+from spark_jobs.jobs.history.committer import Committed, HistoryCommitter
+from spark_jobs.jobs.history.writers import BarsWriter, DriverBarsWriter, SparkBarsWriter
+from spark_jobs.jobs.settings import JobSettings
+
+__all__ = ["HistoryJob"]
+
+_LOG = logging.getLogger(__name__)
+
+
+class HistoryJob:
+    """Runs the query; one instance in the driver.
+
+    It begins at the offsets that the tables have stored and keeps a checkpoint for this run only, so that no
+    file that a crash has left half-written, and no checkpoint of another log, can stop or mislead a start.
+    """
+
+    def __init__(
+        self,
+        settings: JobSettings,
+        *,
+        session: SparkSession,
+        log: EventLog,
+        tables: IcebergTables,
+        hints: HintSender,
+        counters: Counters,
+    ) -> None:
+        self._settings, self._session, self._log = settings, session, log
+        self._tables, self._hints, self._counters = tables, hints, counters
+        prefix = settings.topic_prefix
+        log.ensure_topics(
+            platform_topics(
+                prefix=prefix,
+                partitions=settings.topic_partitions,
+                retention_hours=settings.topic_retention_hours,
+            )
+        )
+        topics = (prefix + HISTORY_TOPIC, prefix + SYMBOL_TOPIC)
+        self._committer = HistoryCommitter(tables, {t: log.identity(t) for t in topics}, counters)
+        self._small: BarsWriter = DriverBarsWriter(tables)
+        self._big: BarsWriter = SparkBarsWriter(settings.catalog_name)
+        self._expected: dict[str, dict[int, int]] = {}
+        self.query: StreamingQuery | None = None
+
+    def start(self) -> StreamingQuery:
+        """Start the query at the tables' stored offsets."""
+        starts = self._clamped(self._committer.start_offsets())
+        self._expected = {topic: dict(offsets) for topic, offsets in starts.items()}
+        source = (
+            self._session.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self._settings.log_bootstrap_servers)
+            .option("subscribe", ",".join(starts))
+            .option("startingOffsets", json.dumps({t: {str(p): o for p, o in s.items()} for t, s in starts.items()}))
+            .option("maxOffsetsPerTrigger", self._settings.records_per_batch_max)
+            # Our own offsets notice a hole (see _count_holes) and say so; stopping for ever would help nobody.
+            .option("failOnDataLoss", "false")
+            .option("kafka.max.partition.fetch.bytes", 16 * 1024 * 1024)
+            .load()
+        )
+        self.query = (
+            source.writeStream.foreachBatch(self._process)
+            .queryName("history")
+            .option("checkpointLocation", self._checkpoint())
+            .start()
+        )
+        return self.query
+
+    def _process(self, frame: DataFrame, batch_id: int) -> None:
+        started = time.monotonic_ns()
+        in_driver = self._pending() <= self._settings.driver_records_max
+        batch = MicroBatch(frame, batch_id=batch_id, in_driver=in_driver)
+        committed = self._committer.commit(batch, self._small if in_driver else self._big)
+        self._count_holes(batch)
+        self._send_hints(committed)
+        self._counters.add("history.batches.in_driver" if in_driver else "history.batches.in_executors")
+        self._counters.set("history.batch.last_ms", (time.monotonic_ns() - started) // 1_000_000)
+        if batch_id % self._settings.maintenance_every_batches == self._settings.maintenance_every_batches - 1:
+            self._expire()
+
+    def _pending(self) -> int:
+        """Records that the log holds after what was processed: an upper bound of this batch, for a few milliseconds."""
+        return sum(
+            max(0, end - self._expected.get(topic, {}).get(partition, 0))
+            for topic in self._committer.topics
+            for partition, end in enumerate(self._log.end_offsets(topic))
+        )
+
+    def _count_holes(self, batch: MicroBatch) -> None:
+        """Note where the batch ended; offsets that were skipped mean records that the log no longer had."""
+        for topic in self._committer.topics:
+            expected = self._expected.setdefault(topic, {})
+            for partition, first in batch.first_offsets(topic).items():
+                if first > expected.get(partition, first):
+                    self._counters.add("history.records.skipped_by_the_log", first - expected[partition])
+                    _LOG.error(
+                        "log_records_skipped topic=%s partition=%d from=%d to=%d",
+                        *(topic, partition, expected[partition], first),
+                    )
+            expected.update(batch.end_offsets(topic))
+
+    def _send_hints(self, committed: Committed) -> None:
+        for job_id, attempt in sorted(committed.jobs):
+            hint = request_pb2.HistoryReadyNotification(
+                job_id=job_id, attempt=attempt, namespace=NAMESPACE, table=OHLC_TABLE
+            )
+            self._hints.send(outcome_topic(job_id).encode(), hint)
+        if committed.symbol_snapshot_id:
+            update = market_pb2.SymbolMetadataUpdated(
+                namespace=NAMESPACE,
+                table=SYMBOL_TABLE,
+                snapshot_id=committed.symbol_snapshot_id,
+                exchanges=sorted(committed.exchanges),
+                changed=committed.markets_changed,
+                updated_at=time.time_ns(),
+            )
+            self._hints.send(METADATA_UPDATE, update)
+
+    def _clamped(self, starts: Mapping[str, Mapping[int, int]]) -> dict[str, dict[int, int]]:
+        """Starts inside what the log still holds; what lies before the oldest record is lost, and said."""
+        clamped: dict[str, dict[int, int]] = {}
+        for topic, offsets in starts.items():
+            oldest, ends = self._log.start_offsets(topic), self._log.end_offsets(topic)
+            clamped[topic] = {}
+            for partition, offset in offsets.items():
+                if offset < oldest[partition]:
+                    self._counters.add("history.records.lost_to_retention", oldest[partition] - offset)
+                    _LOG.error(
+                        "log_records_lost_to_retention topic=%s partition=%d from=%d to=%d",
+                        *(topic, partition, offset, oldest[partition]),
+                    )
+                if offset > ends[partition]:
+                    _LOG.error(
+                        "stored_offset_is_past_the_log topic=%s partition=%d stored=%d end=%d",
+                        *(topic, partition, offset, ends[partition]),
+                    )
+                clamped[topic][partition] = min(max(offset, oldest[partition]), ends[partition])
+        return clamped
+
+    def _checkpoint(self) -> str:
+        root = self._settings.checkpoint_folder
+        run = uuid.uuid4().hex
+        if "://" in root:
+            return f"{root.rstrip('/')}/history/{run}"
+        folder = Path(root).resolve() / "history"
+        if folder.is_dir():
+            for old in folder.iterdir():
+                shutil.rmtree(old, ignore_errors=True)
+        return str(folder / run)
+
+    def _expire(self) -> None:
+        older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)
+        for name in (OHLC_TABLE, COVERAGE_TABLE, SYMBOL_TABLE):
+            self._tables.expire_snapshots(name, older_than=older_than)

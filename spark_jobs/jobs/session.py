@@ -1,0 +1,126 @@
+"""The Spark session: catalog, connectors, and a start as short as it can be."""
+
+from __future__ import annotations
+
+import os
+import sys
+from urllib.parse import parse_qsl, urlsplit
+
+from pyspark.sql import SparkSession
+
+from relay.errors import SettingsError
+from relay.supervisor.java import find_java
+from spark_jobs.jobs.settings import JobSettings
+
+__all__ = ["open_session", "spark_catalog_properties"]
+
+
+def open_session(settings: JobSettings, *, name: str) -> SparkSession:
+    """Open a session with the lake's catalog and Kafka's connector.
+
+    Raises:
+        SettingsError: no usable Java.
+    """
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    if settings.master:
+        builder = builder.master(settings.master)
+    properties = {
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.adaptive.coalescePartitions.enabled": "true",
+        "spark.driver.memory": f"{settings.driver_memory_mebibytes}m",
+        **(_local_properties(settings) if settings.master.startswith("local") else {}),
+        **spark_catalog_properties(settings),
+        **settings.spark_properties,
+    }
+    for key, value in properties.items():
+        builder = builder.config(key, value)
+    session: SparkSession = builder.getOrCreate()
+    session.sparkContext.setLogLevel("WARN")
+    return session
+
+
+def spark_catalog_properties(settings: JobSettings) -> dict[str, str]:
+    """Return the settings by which Spark sees the same catalog, under the same name, as PyIceberg does."""
+    prefix = f"spark.sql.catalog.{settings.catalog_name}"
+    properties = {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.warehouse": settings.warehouse,
+        f"{prefix}.cache-enabled": "false",
+        # Iceberg asks the file system for its scheme, which the plain one below (quicker checkpoints) does not know.
+        f"{prefix}.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
+        f"{prefix}.hadoop.fs.file.impl.disable.cache": "true",
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    }
+    if settings.catalog_uri.startswith(("http://", "https://")):
+        properties |= {f"{prefix}.type": "rest", f"{prefix}.uri": settings.catalog_uri}
+    else:
+        properties |= {
+            f"{prefix}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+            f"{prefix}.jdbc.schema-version": "V1",
+            **{f"{prefix}.{key}": value for key, value in _jdbc(settings).items()},
+        }
+    if settings.warehouse.startswith("s3://"):
+        properties |= _s3_properties(settings, prefix)
+    return properties
+
+
+def _local_properties(settings: JobSettings) -> dict[str, str]:
+    # The driver alone: loopback addresses, a quick collector, and class data from an archive made at the first end.
+    options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    if settings.class_archive is not None:
+        flag = "SharedArchiveFile" if settings.class_archive.exists() else "ArchiveClassesAtExit"
+        options += [f"-XX:{flag}={settings.class_archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xshare:auto"]
+    properties = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": " ".join(options),
+        # Correctness rests on the tables' own offsets, never on a checkpoint: a weaker rename is enough, and faster.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+        ),
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    }
+    if settings.jars_folder is not None:
+        jars = sorted(str(path) for path in settings.jars_folder.glob("*.jar"))
+        properties["spark.driver.extraClassPath"] = ":".join(jars)
+    return properties
+
+
+def _jdbc(settings: JobSettings) -> dict[str, str]:
+    if settings.catalog_jdbc_uri:
+        return {"uri": settings.catalog_jdbc_uri}
+    parts = urlsplit(settings.catalog_uri)
+    if parts.scheme == "sqlite":
+        return {"uri": f"jdbc:sqlite:file:{parts.path[1:]}?busy_timeout=10000&journal_mode=WAL"}
+    if parts.scheme.startswith("postgresql"):
+        address = f"{parts.hostname}:{parts.port or 5432}"
+        query = f"?{parts.query}" if dict(parse_qsl(parts.query)) else ""
+        return {
+            "uri": f"jdbc:postgresql://{address}{parts.path}{query}",
+            **({"jdbc.user": parts.username} if parts.username else {}),
+            **({"jdbc.password": parts.password} if parts.password else {}),
+        }
+    raise SettingsError(f"expected a sqlite: or postgresql: catalog address, got scheme {parts.scheme!r}")
+
+
+def _s3_properties(settings: JobSettings, prefix: str) -> dict[str, str]:
+    renamed = {
+        "s3.endpoint": "s3.endpoint",
+        "s3.access-key-id": "s3.access-key-id",
+        "s3.secret-access-key": "s3.secret-access-key",
+        "s3.region": "client.region",
+    }
+    found = {
+        f"{prefix}.{spark_key}": settings.catalog_properties[key]
+        for key, spark_key in renamed.items()
+        if key in settings.catalog_properties
+    }
+    return {f"{prefix}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO", f"{prefix}.s3.path-style-access": "true"} | found

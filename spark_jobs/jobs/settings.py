@@ -1,0 +1,55 @@
+"""Settings of the Spark jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from relay.config import ApplicationSettings
+from relay.tables import TableSettings
+
+__all__ = ["JobSettings"]
+
+
+class JobSettings(ApplicationSettings):
+    """What a Spark job is told; TOML table ``[job]``, environment ``RELAY_JOB_…``."""
+
+    application: ClassVar[str] = "job"
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix="RELAY_JOB_", env_nested_delimiter="__")
+
+    log_bootstrap_servers: str = Field("127.0.0.1:9092", description="event log (Kafka) as host:port[,host:port]")
+    topic_prefix: str = Field("", max_length=64, description="put before every topic name")
+    topic_partitions: int = Field(6, ge=1, le=1000, description="partitions of topics that are created")
+    topic_retention_hours: int = Field(168, ge=1, le=24 * 3650, description="how long the log keeps records")
+    catalog_uri: str = Field("sqlite:///.data/lake/catalog.db", description="Iceberg catalog (PyIceberg's form)")
+    catalog_jdbc_uri: str = Field("", description="the same catalog for Spark's JDBC catalog; empty: derived")
+    catalog_name: str = Field("lake", pattern=r"^[A-Za-z0-9_]+$")
+    catalog_properties: dict[str, str] = Field(default_factory=dict, repr=False)
+    warehouse: str = Field("file://.data/lake/warehouse", description="where data files lie: file://… or s3://…")
+    manager_notification_endpoint: str = Field("tcp://127.0.0.1:5561", description="PULL socket of the manager")
+    checkpoint_folder: str = Field(".data/checkpoints", description="folder or URL for this run's checkpoints")
+    master: str = Field("", description="Spark master; empty leaves it to spark-submit, else local[2] or spark://…")
+    spark_properties: dict[str, str] = Field(default_factory=dict, description="further Spark settings")
+    jars_folder: Path | None = Field(None, description="folder with the connector jars; None leaves it to Spark")
+    driver_memory_mebibytes: int = Field(640, ge=256, le=262_144)
+    class_archive: Path | None = Field(None, description="AppCDS archive for a faster start; made when missing")
+    records_per_batch_max: int = Field(2_000, ge=1, le=1_000_000)
+    driver_records_max: int = Field(
+        300, ge=0, le=100_000, description="micro-batches of at most so many records commit from the driver"
+    )
+    snapshot_retention_hours: int = Field(24, ge=1, le=24 * 365)
+    maintenance_every_batches: int = Field(500, ge=1, le=1_000_000)
+    status_address: str = "127.0.0.1"
+    status_port: int = Field(9105, ge=0, le=65_535)
+
+    def tables(self) -> TableSettings:
+        """Return where the tables are."""
+        return TableSettings(
+            catalog_uri=self.catalog_uri,
+            warehouse=self.warehouse,
+            catalog_name=self.catalog_name,
+            properties=self.catalog_properties,
+        )

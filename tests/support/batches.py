@@ -1,0 +1,56 @@
+"""OHLCBatch records for tests."""
+
+from __future__ import annotations
+
+import uuid
+
+from relay.protocol.envelope import encode_record
+from relay.protocol.v1 import common_pb2, market_pb2
+
+__all__ = ["BASE_NS", "BTC", "MINUTE_NS", "bar", "batch", "record"]
+
+MINUTE_NS = 60 * 10**9
+BASE_NS = 1_700_000_040 * 10**9
+BTC = "BTC/USDT.BINANCE"
+
+
+def bar(minute: int, *, price: int = 4_213, decimals: int = 2, **fields: object) -> market_pb2.OHLC:
+    """A one-minute bar ``minute`` minutes after BASE_NS."""
+    return market_pb2.OHLC(
+        timestamp=BASE_NS + minute * MINUTE_NS,
+        open=price,
+        high=price,
+        low=price,
+        close=price,
+        volume="1.5",
+        price_decimals=decimals,
+        is_final=True,
+        **fields,
+    )
+
+
+def batch(minutes: range, *, ticker: str = BTC, fetched_at: int = 1, price: int = 4_213, **fields: object):
+    """A batch of consecutive bars that covers their minutes."""
+    start, end = (BASE_NS + minutes.start * MINUTE_NS, BASE_NS + minutes.stop * MINUTE_NS)
+    values: dict[str, object] = {
+        "job_id": str(uuid.uuid4()),
+        "attempt": 1,
+        "is_last": True,
+        "total_rows": len(minutes),
+        "covered": [common_pb2.TimeRange(start=start, end=end)],
+        **fields,
+    }
+    return market_pb2.OHLCBatch(
+        ticker=ticker,
+        period_seconds=60,
+        start_time=start,
+        end_time=end,
+        rows=[bar(m, price=price) for m in minutes],
+        fetched_at=fetched_at,
+        **values,
+    )
+
+
+def record(message: market_pb2.OHLCBatch | market_pb2.Market) -> bytes:
+    """Log record value of a message."""
+    return encode_record(message)
