@@ -1,6 +1,7 @@
 """ZeroMQ's one home: sockets with bounded queues, heartbeats and outcomes as values."""
 
 from relay.transport.sockets import (
+    VERBOSE_SUBSCRIPTIONS,
     AsyncSocket,
     Context,
     Poller,
@@ -19,6 +20,7 @@ from relay.transport.sockets import (
 from relay.transport.waker import Waker
 
 __all__ = [
+    "VERBOSE_SUBSCRIPTIONS",
     "AsyncSocket",
     "Context",
     "Poller",

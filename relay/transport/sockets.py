@@ -13,6 +13,7 @@ from relay.errors import RelayError, RetryableError, SettingsError
 from relay.transport.ports import port_holder
 
 __all__ = [
+    "VERBOSE_SUBSCRIPTIONS",
     "AsyncSocket",
     "Context",
     "Poller",
@@ -32,6 +33,9 @@ __all__ = [
 Context = zmq.Context[zmq.Socket[bytes]]
 Socket = zmq.Socket[bytes]
 AsyncSocket = zmq.asyncio.Socket
+
+VERBOSE_SUBSCRIPTIONS: tuple[int, int] = (zmq.XPUB_VERBOSE, 1)
+"""Option of an XPUB that shall see every subscription, also repeated ones."""
 
 _LIBZMQ_FLOOR = (4, 3, 2)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from relay.errors import SettingsError, StorageError
@@ -183,7 +184,7 @@ class SqliteJobStore:
             case SaveJob(job):
                 self._save(job, is_ended=0, ended_ns=0)
             case EndJob(job, outcomes, ended_ns):
-                self._save(job, is_ended=1, ended_ns=ended_ns)
+                self._save(replace(job, state=JobState.ENDED), is_ended=1, ended_ns=ended_ns)
                 rows = [(o.request_id, o.topic, o.notification, o.completed_ns, o.published_ns) for o in outcomes]
                 self._connection.executemany("INSERT INTO outcomes VALUES (?, ?, ?, ?, ?)", rows)
             case MarkPublished(request_ids, published_ns):
@@ -195,8 +196,6 @@ class SqliteJobStore:
                 run("INSERT OR IGNORE INTO exchanges VALUES (?)", (exchange,))
 
     def _save(self, job: Job, *, is_ended: int, ended_ns: int) -> None:
-        if is_ended and job.state is not JobState.ENDED:
-            raise StorageError(f"expected job {job.job_id} in state ended, got {job.state}")
         changed = self._connection.execute(
             "UPDATE jobs SET is_ended = ?, ended_ns = ?, body = ? WHERE job_id = ? AND is_ended = 0",
             (is_ended, ended_ns, encode_job(job), job.job_id),
@@ -215,7 +214,7 @@ class SqliteJobStore:
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise SettingsError(
-                    f"{what} {self._path}: another process holds it; stop the other manager or give this one its own file"
+                    f"{what} {self._path}: another process holds it; stop that manager or use another file"
                 ) from error
             raise StorageError(f"{what} {self._path} failed: {error}; free some space or mend the disk") from error
         except sqlite3.Error as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from spark_jobs.manager.engine.fair_queue import FairQueue
-from spark_jobs.manager.engine.model import Assignment
+from spark_jobs.manager.engine.model import Assignment, Route
 from spark_jobs.manager.engine.slots import Slot, SlotBoard, SlotKey, SlotState
 
 __all__ = ["Attempt", "Broker", "BrokerLimits", "Lease", "OfferResult"]
@@ -42,7 +42,7 @@ class Lease:
     job_id: str
     attempt: int
     slot_key: SlotKey
-    route: bytes
+    route: Route
     expires_ns: int
 
 
@@ -116,7 +116,7 @@ class Broker:
         lease = self._leases.get(job_id)
         return self._lapse(lease, now_ns=now_ns) if lease is not None else None
 
-    def offered(self, offer: Assignment, route: bytes, *, now_ns: int) -> OfferResult:
+    def offered(self, offer: Assignment, route: Route, *, now_ns: int) -> OfferResult:
         """A WorkerReady arrived."""
         known_epoch = self._epochs.get(offer.ingestor_id, 0)
         if offer.ingestor_epoch < known_epoch:
@@ -163,7 +163,7 @@ class Broker:
             self._slots.drop(slot.key)
         return lost
 
-    def heard(self, job_id: str, attempt: int, route: bytes, *, now_ns: int) -> bool:
+    def heard(self, job_id: str, attempt: int, route: Route, *, now_ns: int) -> bool:
         """A heartbeat arrived; return False when that attempt holds no lease."""
         lease = self._leases.get(job_id)
         if lease is None or lease.attempt != attempt:
@@ -223,7 +223,7 @@ class Broker:
         self._epochs[assignment.ingestor_id] = max(
             assignment.ingestor_epoch, self._epochs.get(assignment.ingestor_id, 0)
         )
-        self._lease(job_id, attempt, Slot(assignment, b"", SlotState.FREE, now_ns, now_ns), now_ns=now_ns)
+        self._lease(job_id, attempt, Slot(assignment, (), SlotState.FREE, now_ns, now_ns), now_ns=now_ns)
 
     def _lease(self, job_id: str, attempt: int, slot: Slot, *, now_ns: int) -> Lease:
         lease = Lease(job_id, attempt, slot.key, slot.route, now_ns + self._limits.lease_ns)

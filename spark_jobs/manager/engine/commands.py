@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
-from spark_jobs.manager.engine.model import Job, Outcome, Request
+from spark_jobs.manager.engine.model import Job, Outcome, Request, Route
 
 __all__ = [
     "AddJob",
@@ -75,7 +75,7 @@ Change = AddJob | AddRequest | SaveJob | EndJob | MarkPublished | RememberExchan
 class Answer:
     """Reply on the request socket, behind the frames that came with the request."""
 
-    routing: tuple[bytes, ...]
+    routing: Route
     message: Message
 
 
@@ -83,7 +83,7 @@ class Answer:
 class SendWork:
     """Message to an ingestor; ``attempt`` is set for a DataRequest, whose failure frees the job."""
 
-    route: bytes
+    route: Route
     message: Message
     job_id: str = ""
     attempt: int = 0

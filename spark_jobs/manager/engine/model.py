@@ -7,10 +7,23 @@ from enum import StrEnum
 
 from relay.protocol.ranges import Range
 
-__all__ = ["NOTHING", "Assignment", "Job", "JobKind", "JobState", "Outcome", "Request", "StoredRequest", "StoredState"]
+__all__ = [
+    "NOTHING",
+    "Assignment",
+    "Job",
+    "JobKind",
+    "JobState",
+    "Outcome",
+    "Request",
+    "Route",
+    "StoredRequest",
+    "StoredState",
+]
 
 
 NOTHING = Range(0, 0)
+Route = tuple[bytes, ...]
+"""Frames that lead to a peer, echoed as they came; empty when it was not heard since the start."""
 
 
 class JobKind(StrEnum):

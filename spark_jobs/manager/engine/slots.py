@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from relay.protocol.v1 import work_pb2
-from spark_jobs.manager.engine.model import Assignment
+from spark_jobs.manager.engine.model import Assignment, Route
 
 __all__ = ["Slot", "SlotBoard", "SlotKey", "SlotState", "offer_of"]
 
@@ -59,7 +59,7 @@ class Slot:
     """One slot as last offered.
 
     Attributes:
-        route: routing id from which it was last heard; empty after a restart until it speaks.
+        route: frames through which it was last heard; empty after a restart until it speaks.
         since_ns: when the present state began.
         heard_ns: last offer.
         dispatched_ns: when the offer was consumed, or its DataRequest sent again.
@@ -67,7 +67,7 @@ class Slot:
     """
 
     assignment: Assignment
-    route: bytes
+    route: Route
     state: SlotState
     since_ns: int
     heard_ns: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from google.protobuf.message import Message
@@ -14,12 +15,14 @@ from spark_jobs.manager.engine.broker import Broker, Lease
 from spark_jobs.manager.engine.commands import Command, RememberExchange, SendWork
 from spark_jobs.manager.engine.evidence import can_pass
 from spark_jobs.manager.engine.jobs import JobBook
-from spark_jobs.manager.engine.model import Assignment, Job, JobKind, JobState
+from spark_jobs.manager.engine.model import Assignment, Job, JobKind, JobState, Route
 from spark_jobs.manager.engine.slots import offer_of
 
-__all__ = ["WorkEngine"]
+__all__ = ["WorkEngine", "is_sound"]
 
 _Reject = work_pb2.WorkReject
+_EXCHANGE = re.compile(r"[A-Z0-9_]+", re.ASCII)
+_NAME_BYTES_MAX = 128
 _REFUSED_SLOT_NS = 5 * NANOSECONDS
 
 
@@ -41,7 +44,7 @@ class WorkEngine:
         self._lease_ms = lease_ms
         self._exchanges = exchanges
 
-    def handle(self, message: Message, route: bytes, *, now_ns: int) -> list[Command]:
+    def handle(self, message: Message, route: Route, *, now_ns: int) -> list[Command]:
         """Handle one message of an ingestor; offers and heartbeats are always answered with BrokerPing."""
         if isinstance(message, work_pb2.WorkerReady):
             return [*self._offered(message, route, now_ns=now_ns), self._ping(route, now_ns=now_ns)]
@@ -85,7 +88,7 @@ class WorkEngine:
             commands += [self._book.save(job), self._data_request(job, slot, lease)]
         return commands
 
-    def _offered(self, message: work_pb2.WorkerReady, route: bytes, *, now_ns: int) -> list[Command]:
+    def _offered(self, message: work_pb2.WorkerReady, route: Route, *, now_ns: int) -> list[Command]:
         offer = offer_of(message)
         result = self._broker.offered(offer, route, now_ns=now_ns)
         commands: list[Command] = []
@@ -100,7 +103,7 @@ class WorkEngine:
                 commands.append(self._data_request(job, job.assignment, result.resend))
         return commands
 
-    def _heard(self, message: work_pb2.WorkHeartbeat, route: bytes, *, now_ns: int) -> list[Command]:
+    def _heard(self, message: work_pb2.WorkHeartbeat, route: Route, *, now_ns: int) -> list[Command]:
         job = self._book.jobs.get(message.job_id)
         if job is not None and self._broker.heard(message.job_id, message.attempt, route, now_ns=now_ns):
             return self._book.progressed(
@@ -170,8 +173,20 @@ class WorkEngine:
             _describe(job, message)
         return SendWork(lease.route, message, job.job_id, lease.attempt)
 
-    def _ping(self, route: bytes, *, now_ns: int) -> SendWork:
+    def _ping(self, route: Route, *, now_ns: int) -> SendWork:
         return SendWork(route, work_pb2.BrokerPing(broker_epoch=self._epoch, sent_at=now_ns))
+
+
+def is_sound(message: Message) -> bool:
+    """Return whether a message of the work channel names what it is about."""
+    if isinstance(message, work_pb2.WorkerReady):
+        return (
+            0 < len(message.ingestor_id) <= _NAME_BYTES_MAX
+            and len(message.exchange) <= _NAME_BYTES_MAX
+            and _EXCHANGE.fullmatch(message.exchange) is not None
+            and message.slot_type in work_pb2.WorkerReady.SlotType.values()
+        )
+    return 0 < len(getattr(message, "job_id", "")) <= _NAME_BYTES_MAX
 
 
 def _describe(job: Job, message: work_pb2.DataRequest) -> None:

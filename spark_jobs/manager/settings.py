@@ -1,0 +1,81 @@
+"""Settings of the manager process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from relay.config import ApplicationSettings
+from relay.protocol.periods import NANOSECONDS
+from spark_jobs.manager.engine.broker import BrokerLimits
+from spark_jobs.manager.engine.jobs import JobRules
+from spark_jobs.manager.engine.requests import REQUEST_ROWS_MAX, RequestRules
+
+__all__ = ["ManagerSettings"]
+
+Seconds = Annotated[int, Field(ge=1, le=86_400)]
+
+
+class ManagerSettings(ApplicationSettings):
+    """``RELAY_MANAGER_…`` in the environment, ``[manager]`` in the settings file."""
+
+    application: ClassVar[str] = "manager"
+    model_config = SettingsConfigDict(env_prefix="RELAY_MANAGER_")
+
+    request_endpoint: str = "tcp://127.0.0.1:5560"
+    work_endpoint: str = "tcp://127.0.0.1:5567"
+    notification_endpoint: str = "tcp://127.0.0.1:5561"
+    publish_endpoint: str = "tcp://127.0.0.1:5557"
+    status_address: str = "127.0.0.1"
+    status_port: int = Field(default=9560, ge=0, le=65_535)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    store_path: Path = Path("data/manager/jobs.sqlite")
+    """Job table; one manager to a file."""
+    catalog_uri: str = Field(repr=False)
+    """May hold a password, so it is never printed."""
+    catalog_name: str = "lake"
+    warehouse: str
+    catalog_properties: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    exchanges: frozenset[str] = frozenset({"BINANCE", "KRAKEN", "COINBASE"})
+    """Known before any ingestor has offered a slot of them."""
+    lease_seconds: Seconds = 15
+    """Three missed heartbeats of 5 s."""
+    offer_repeat_seconds: Seconds = 5
+    attempts_max: int = Field(default=3, ge=1, le=100)
+    backoff_seconds: Seconds = 1
+    deadline_seconds: Seconds = 900
+    reconcile_seconds: Seconds = 3
+    republish_seconds: Seconds = 60
+    heartbeat_seconds: Seconds = 1
+    retention_days: int = Field(default=7, ge=1, le=3650)
+    request_rows_max: int = Field(default=REQUEST_ROWS_MAX, ge=1, le=10_000_000)
+    unfinished_jobs_max: int = Field(default=100_000, ge=1)
+    request_bytes_max: int = Field(default=64 * 1024, ge=1024, le=16 * 1024 * 1024)
+    message_bytes_max: int = Field(default=1024 * 1024, ge=1024, le=64 * 1024 * 1024)
+    frames_max: int = Field(default=12, ge=3, le=64)
+    """A relay's frames come before the eight that a client may send."""
+    queue_max: int = Field(default=10_000, ge=1)
+
+    def broker_limits(self) -> BrokerLimits:
+        """Return the broker's times; three repeats of an offer may be missed."""
+        repeat_ns = self.offer_repeat_seconds * NANOSECONDS
+        return BrokerLimits(
+            lease_ns=self.lease_seconds * NANOSECONDS,
+            repeat_ns=repeat_ns,
+            offer_ttl_ns=3 * repeat_ns + NANOSECONDS,
+        )
+
+    def job_rules(self) -> JobRules:
+        """Return the bounds of a job's life."""
+        deadline_ns = self.deadline_seconds * NANOSECONDS
+        return JobRules(
+            attempts_max=self.attempts_max,
+            deadline_ns=deadline_ns,
+            backoff_ns=self.backoff_seconds * NANOSECONDS,
+            requests=RequestRules(rows_max=self.request_rows_max, deadline_ns=deadline_ns),
+        )

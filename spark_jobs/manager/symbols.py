@@ -1,0 +1,106 @@
+"""Symbol queries: answered from the table, or by starting one fetch for the exchange and saying PENDING."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relay.errors import PeerError
+from relay.protocol.codes import ErrorCode
+from relay.protocol.periods import NANOSECONDS
+from relay.protocol.tickers import parse_ticker
+from relay.protocol.v1 import request_pb2
+from spark_jobs.manager.engine.commands import Answer, Command
+from spark_jobs.manager.engine.jobs import JobBook
+from spark_jobs.manager.engine.model import JobKind, Route
+from spark_jobs.manager.lookups import Failed, SymbolsFound, SymbolsQuestion
+
+__all__ = ["SymbolDesk"]
+
+_Reply = request_pb2.SymbolReply
+_REFETCH_NS = 30 * NANOSECONDS
+
+
+class SymbolDesk:
+    """Answers symbol queries.
+
+    Args:
+        book: where SYMBOLS jobs live.
+        exchanges: known ones.
+        new_id: makes job ids.
+    """
+
+    def __init__(self, book: JobBook, exchanges: set[str], new_id: Callable[[], str]) -> None:
+        self._book = book
+        self._exchanges = exchanges
+        self._new_id = new_id
+        self._started_ns: dict[str, int] = {}
+
+    def ask(self, query: request_pb2.SymbolQuery, routing: Route) -> SymbolsQuestion | Answer:
+        """Return the question for the tables, or the answer when the query makes no sense."""
+        asked = request_pb2.SymbolQuery()
+        asked.CopyFrom(query)
+        exchange = query.exchange
+        if query.ticker:
+            try:
+                ticker = parse_ticker(query.ticker)
+            except PeerError as error:
+                return _reply(routing, _Reply.ERROR, error.code, str(error))
+            if exchange and exchange != ticker.exchange:
+                text = f"expected ticker and exchange to agree, got {query.ticker!r} and {exchange!r}"
+                return _reply(routing, _Reply.ERROR, ErrorCode.INVALID_REQUEST, text)
+            exchange, asked.ticker = ticker.exchange, str(ticker)
+        if exchange and exchange not in self._exchanges:
+            text = f"unknown exchange {exchange[:80]}; known are {', '.join(sorted(self._exchanges)) or 'none yet'}"
+            return _reply(routing, _Reply.NOT_FOUND, ErrorCode.UNKNOWN_EXCHANGE, text)
+        return SymbolsQuestion(asked, exchange, routing)
+
+    def answer(self, found: SymbolsFound, *, now_ns: int) -> list[Command]:
+        """Answer by what the table holds; an empty or unwanted state starts a fetch."""
+        question = found.question
+        exchanges = [question.exchange] if question.exchange else sorted(self._exchanges)
+        due = question.query.refresh and any(self._is_due(e, now_ns=now_ns) for e in exchanges)
+        if found.is_exchange_stored and not due:
+            return [self._found(found)]
+        commands: list[Command] = []
+        for exchange in exchanges:
+            commands += self._fetch(exchange, now_ns=now_ns)
+        text = f"symbols of {', '.join(exchanges) or 'no exchange'} are being fetched; ask again after METADATA_UPDATE"
+        return [*commands, _reply(question.routing, _Reply.PENDING, "", text)]
+
+    def fail(self, failed: Failed) -> list[Command]:
+        """Answer when the table could not be read."""
+        if not isinstance(failed.question, SymbolsQuestion):
+            return []
+        return [_reply(failed.question.routing, _Reply.ERROR, failed.code, failed.text)]
+
+    def _found(self, found: SymbolsFound) -> Answer:
+        if not found.markets:
+            asked = found.question.query.ticker or found.question.query.text or found.question.exchange
+            return _reply(
+                found.question.routing,
+                _Reply.NOT_FOUND,
+                ErrorCode.UNKNOWN_SYMBOL,
+                f"no market matches {asked[:128]!r}; ask with refresh if it was listed lately",
+                snapshot_id=found.snapshot_id,
+            )
+        reply = _Reply(status=_Reply.OK, markets=found.markets, snapshot_id=found.snapshot_id)
+        return Answer(found.question.routing, reply)
+
+    def _fetch(self, exchange: str, *, now_ns: int) -> list[Command]:
+        if not self._is_due(exchange, now_ns=now_ns):
+            return []
+        self._started_ns[exchange] = now_ns
+        return self._book.start_symbols(exchange, job_id=self._new_id(), now_ns=now_ns)
+
+    def _is_due(self, exchange: str, *, now_ns: int) -> bool:
+        """A fetch that has just ended is not visible yet, so that asking again at once must not repeat it."""
+        if any(j.kind is JobKind.SYMBOLS and j.exchange == exchange for j in self._book.jobs.values()):
+            return False
+        started_ns = self._started_ns.get(exchange)
+        return started_ns is None or now_ns - started_ns >= _REFETCH_NS
+
+
+def _reply(
+    routing: Route, status: request_pb2.SymbolReply.Status, code: str, text: str, *, snapshot_id: int = 0
+) -> Answer:
+    return Answer(routing, _Reply(status=status, error_code=code, error_message=text, snapshot_id=snapshot_id))
