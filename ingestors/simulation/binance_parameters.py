@@ -93,15 +93,18 @@ def _zone_seconds(call: Call) -> int:
 
 def bounds_of(call: Call) -> Bounds:
     """Return startTime and endTime, milliseconds or microseconds by size; none when the start is to be ignored."""
-    bounds = Bounds(_instant(call, "startTime"), _instant(call, "endTime"))
+    start, end = _instant(call, "startTime"), _instant(call, "endTime")
+    bounds = Bounds(None if start is None else start[0], None if end is None else end[1])
     return Bounds(None, None) if call.ignores_start else bounds
 
 
-def _instant(call: Call, name: str) -> int | None:
+def _instant(call: Call, name: str) -> tuple[int, int] | None:
+    """Return first and last nanosecond of what was sent: 5 ms is the whole millisecond when it is an end."""
     value = integer_of(call, name)
     if value is None:
         return None
-    return value * (_MICROSECOND_NS if value >= _MICROSECONDS_FROM else _MILLISECOND_NS)
+    unit_ns = _MICROSECOND_NS if value >= _MICROSECONDS_FROM else _MILLISECOND_NS
+    return value * unit_ns, (value + 1) * unit_ns - 1
 
 
 def integer_of(call: Call, name: str) -> int | None:

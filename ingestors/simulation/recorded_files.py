@@ -75,7 +75,7 @@ def read_table(path: Path) -> Table:
     suffix = path.suffix.lower()
     try:
         if suffix in (".parquet", ".feather", ".arrow", ".ipc"):
-            table = _of_arrow(path, pq.read_table(path) if suffix == ".parquet" else _read_feather(path))
+            table = _of_arrow(path, pq.ParquetFile(path).read() if suffix == ".parquet" else _read_feather(path))
         elif suffix == ".csv":
             table = _of_csv(path)
         elif suffix in (".json", ".jsonl", ".ndjson"):

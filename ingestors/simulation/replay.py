@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,12 +16,13 @@ from ingestors.simulation.recorded_rows import CandleRow, TradeRow, candle_rows,
 from ingestors.simulation.records import Candle, Listing, Trade, Visible
 from relay.errors import PeerError, SettingsError
 from relay.protocol.periods import NANOSECONDS
-from relay.protocol.scaled import decimals_needed, to_scaled
+from relay.protocol.scaled import decimals_needed
 from relay.protocol.tickers import Ticker, parse_ticker
 
 __all__ = ["Recording", "load_recording"]
 
 _MINUTE_NS = 60 * NANOSECONDS
+_EXACT = Context(prec=200, traps=[Inexact, InvalidOperation])
 
 
 class Recording:
@@ -126,8 +127,8 @@ def _of_trades(ticker: Ticker, rows: Sequence[TradeRow]) -> Recording:
         row.trade_id: Trade(
             row.trade_id,
             row.time_ns,
-            to_scaled(row.price, price_decimals),
-            to_scaled(row.size, size_decimals),
+            _units(row.price, price_decimals),
+            _units(row.size, size_decimals),
             row.taker_buy,
         )
         for row in rows
@@ -159,22 +160,27 @@ def _of_candles(ticker: Ticker, rows: Sequence[CandleRow], *, cursor_ns: int | N
 
 def _candle(row: CandleRow, listing: Listing) -> Candle:
     def optional(number: Decimal | None, decimals: int) -> int | None:
-        return None if number is None else to_scaled(number, decimals)
+        return None if number is None else _units(number, decimals)
 
     price, size, quote = listing.price_decimals, listing.size_decimals, listing.quote_decimals
     return Candle(
         start_ns=row.start_ns,
-        open_units=to_scaled(row.open, price),
-        high_units=to_scaled(row.high, price),
-        low_units=to_scaled(row.low, price),
-        close_units=to_scaled(row.close, price),
-        volume_units=to_scaled(row.volume, size),
+        open_units=_units(row.open, price),
+        high_units=_units(row.high, price),
+        low_units=_units(row.low, price),
+        close_units=_units(row.close, price),
+        volume_units=_units(row.volume, size),
         quote_units=optional(row.quote_volume, quote),
         trades=row.trades,
         buy_volume_units=optional(row.buy_volume, size),
         buy_quote_units=optional(row.buy_quote_volume, quote),
         vwap_units=optional(row.vwap, price),
     )
+
+
+def _units(number: Decimal, decimals: int) -> int:
+    """Return the exact units; of any size, since what fits no 64 bits must reach the one who reads it as it is."""
+    return int(number.scaleb(decimals, _EXACT))
 
 
 def _period_seconds(candles: Sequence[Candle]) -> int:
