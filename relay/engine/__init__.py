@@ -1,0 +1,1 @@
+"""The gateway's engine: messages and ticks in, commands out; no socket, clock or thread."""

@@ -1,0 +1,1 @@
+"""The gateway process: settings, sockets, loop."""

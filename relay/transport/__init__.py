@@ -1,6 +1,7 @@
 """ZeroMQ's one home: sockets with bounded queues, heartbeats and outcomes as values."""
 
 from relay.transport.sockets import (
+    MANUAL_SUBSCRIPTIONS,
     VERBOSE_SUBSCRIPTIONS,
     AsyncSocket,
     Context,
@@ -9,6 +10,7 @@ from relay.transport.sockets import (
     Socket,
     SocketKind,
     SocketLimits,
+    accept_subscription,
     new_context,
     open_async_socket,
     open_socket,
@@ -20,6 +22,7 @@ from relay.transport.sockets import (
 from relay.transport.waker import Waker
 
 __all__ = [
+    "MANUAL_SUBSCRIPTIONS",
     "VERBOSE_SUBSCRIPTIONS",
     "AsyncSocket",
     "Context",
@@ -29,6 +32,7 @@ __all__ = [
     "SocketKind",
     "SocketLimits",
     "Waker",
+    "accept_subscription",
     "new_context",
     "open_async_socket",
     "open_socket",

@@ -13,6 +13,7 @@ from relay.errors import RelayError, RetryableError, SettingsError
 from relay.transport.ports import port_holder
 
 __all__ = [
+    "MANUAL_SUBSCRIPTIONS",
     "VERBOSE_SUBSCRIPTIONS",
     "AsyncSocket",
     "Context",
@@ -21,6 +22,7 @@ __all__ = [
     "Socket",
     "SocketKind",
     "SocketLimits",
+    "accept_subscription",
     "new_context",
     "open_async_socket",
     "open_socket",
@@ -34,6 +36,8 @@ Context = zmq.Context[zmq.Socket[bytes]]
 Socket = zmq.Socket[bytes]
 AsyncSocket = zmq.asyncio.Socket
 
+MANUAL_SUBSCRIPTIONS: tuple[int, int] = (zmq.XPUB_MANUAL, 1)
+"""Option of an XPUB whose owner accepts each subscription by :func:`accept_subscription`."""
 VERBOSE_SUBSCRIPTIONS: tuple[int, int] = (zmq.XPUB_VERBOSE, 1)
 """Option of an XPUB that shall see every subscription, also repeated ones."""
 
@@ -178,6 +182,14 @@ def subscribe(socket: Socket, topic: bytes) -> None:
 def unsubscribe(socket: Socket, topic: bytes) -> None:
     """Take one subscription back."""
     _subscription(socket, topic, on=False)
+
+
+def accept_subscription(socket: Socket, topic: bytes, *, on: bool) -> None:
+    """Put a subscription of the peer last received from into force (or out of it) on a manual XPUB.
+
+    Must be called before the next receive: the socket option acts on the pipe that was read last.
+    """
+    socket.setsockopt(zmq.SUBSCRIBE if on else zmq.UNSUBSCRIBE, topic)
 
 
 class Poller:

@@ -1,0 +1,97 @@
+"""The root command: finds subcommands by entry point, so that an install without Spark still has its own."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint, entry_points
+
+import click
+
+from relay import __version__
+from relay.errors import PeerError, RelayError, RetryableError, SettingsError
+
+__all__ = ["main", "root"]
+
+_GROUP = "relay.commands"
+EXIT_FAILED, EXIT_SETTINGS, EXIT_REQUEST, EXIT_RETRY = 1, 2, 3, 4
+
+
+class _EntryPointGroup(click.Group):
+    """Loads a subcommand only when it is asked for: ``relay history`` must not import Spark."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return sorted(_points())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        point = _points().get(cmd_name)
+        if point is None:
+            return None
+        try:
+            loaded = point.load()
+        except ImportError as error:
+            return _broken(cmd_name, error)
+        if not isinstance(loaded, click.Command):
+            raise SettingsError(f"entry point {point.value} is no click command")
+        return loaded
+
+
+@click.group(cls=_EntryPointGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="market-relay")
+def root() -> None:
+    """Market Relay: one address for exact, durable market data.
+
+    \b
+    Start here:
+      relay up                                  the whole platform on this machine
+      relay history BTC/USDT.BINANCE --last 1h  bars of the last hour
+      relay status                              every part, its health, its log
+
+    \b
+    Exit codes: 0 done, 1 failed, 2 wrong arguments or settings, 3 the request was refused,
+    4 try again (something is away), 130 Ctrl-C.
+    Completion: eval "$(_RELAY_COMPLETE=bash_source relay)"   (or zsh_source, fish_source)
+    """
+
+
+def main() -> None:
+    """Run the command; errors of the library become one line and an exit code."""
+    try:
+        root(standalone_mode=False, prog_name="relay")
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except click.exceptions.Exit as ended:
+        sys.exit(ended.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_SETTINGS)
+    except RelayError as error:
+        click.echo(f"relay: {error} [{error.code}]", err=True)
+        sys.exit(_exit_code(error))
+
+
+def _exit_code(error: RelayError) -> int:
+    if isinstance(error, SettingsError):
+        return EXIT_SETTINGS
+    if isinstance(error, PeerError):
+        return EXIT_REQUEST
+    return EXIT_RETRY if isinstance(error, RetryableError) else EXIT_FAILED
+
+
+def _points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=_GROUP)}
+
+
+def _broken(name: str, error: ImportError) -> click.Command:
+    text = f"{name} needs a part that is not installed ({error}); install market-relay[all] or the part's extra"
+
+    @click.command(name, help=text, context_settings={"ignore_unknown_options": True})
+    @click.argument("arguments", nargs=-1)
+    def command(arguments: tuple[str, ...]) -> None:
+        del arguments
+        raise SettingsError(text, code="MISSING_EXTRA")
+
+    return command

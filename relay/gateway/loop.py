@@ -1,0 +1,127 @@
+"""The gateway's sockets and loop: polls, hands messages to the engine, executes its commands."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+
+from relay.engine.commands import Command, Publish, SendToClient, SendToManager, Upstream
+from relay.engine.gateway import GatewayEngine
+from relay.gateway.settings import GatewaySettings
+from relay.observability import Counters
+from relay.transport import (
+    MANUAL_SUBSCRIPTIONS,
+    Context,
+    Poller,
+    SendOutcome,
+    Socket,
+    SocketKind,
+    SocketLimits,
+    Waker,
+    accept_subscription,
+    open_socket,
+    receive,
+    send,
+    subscribe,
+    unsubscribe,
+)
+
+__all__ = ["GatewayLoop"]
+
+_BURST = 256
+_TICK_MS = 100
+
+
+class GatewayLoop:
+    """Owns the gateway's sockets; one thread."""
+
+    def __init__(self, settings: GatewaySettings, engine: GatewayEngine, context: Context, counters: Counters) -> None:
+        self._settings, self._engine, self._counters = settings, engine, counters
+        beat = settings.heartbeat_ms
+        # libzmq cuts off a peer at twice the limit; up to the limit the engine answers with a reason.
+        client = SocketLimits(
+            settings.client_queue_max, settings.request_queue_max, 2 * settings.request_bytes_max, beat
+        )
+        inner = SocketLimits(settings.client_queue_max, settings.client_queue_max, settings.published_bytes_max, beat)
+        manager = SocketLimits(
+            settings.request_queue_max, settings.request_queue_max, 2 * settings.published_bytes_max, beat, True
+        )
+        with ExitStack() as opened:
+
+            def keep(socket: Socket) -> Socket:
+                opened.callback(socket.close, 0)
+                return socket
+
+            kind, manual = SocketKind, [MANUAL_SUBSCRIPTIONS]
+            self.router = keep(open_socket(context, kind.ROUTER, bind=[settings.request_endpoint], limits=client))
+            self.xpub = keep(
+                open_socket(context, kind.XPUB, bind=[settings.subscribe_endpoint], limits=client, options=manual)
+            )
+            self.fast_path = keep(open_socket(context, kind.XSUB, bind=[settings.fast_path_endpoint], limits=inner))
+            self.published = keep(
+                open_socket(context, kind.XSUB, connect=[settings.manager_publish_endpoint], limits=inner)
+            )
+            self.manager = keep(
+                open_socket(context, kind.DEALER, connect=[settings.manager_request_endpoint], limits=manager)
+            )
+            self._opened = opened.pop_all()
+
+    def run(self, stopping: Callable[[], bool], waker: Waker) -> None:
+        """Run until ``stopping``; then let replies in flight go out, up to the drain time."""
+        now_ns = time.time_ns
+        handlers: list[tuple[Socket, Callable[[list[bytes]], Iterable[Command]]]] = [
+            (self.xpub, self._on_subscription),
+            (self.published, lambda frames: self._engine.on_published(frames, now_ns())),
+            (self.fast_path, self._engine.on_fast_path),
+            (self.manager, self._engine.on_reply),
+            (self.router, lambda frames: self._engine.on_request(frames, now_ns())),
+        ]
+        self._execute(self._engine.start())
+        poller = Poller([*(socket for socket, _ in handlers), waker.fileno()])
+        drain_until: float | None = None
+        while drain_until is None or (self._engine.in_flight and time.monotonic() < drain_until):
+            ready = poller.wait(_TICK_MS)
+            for socket, handle in handlers:
+                if socket in ready:
+                    self._drain(socket, handle)
+            self._execute(self._engine.on_tick(now_ns()))
+            if drain_until is None and stopping():
+                drain_until = time.monotonic() + self._settings.drain_ms / 1000
+                handlers.pop()
+                poller.remove(self.router)
+
+    def close(self) -> None:
+        """Close all sockets."""
+        self._opened.close()
+
+    def _drain(self, socket: Socket, handle: Callable[[list[bytes]], Iterable[Command]]) -> None:
+        """Handle a bounded burst, so that no socket starves another."""
+        for _ in range(_BURST):
+            frames = receive(socket)
+            if frames is None:
+                return
+            self._execute(handle(frames))
+
+    def _on_subscription(self, frames: list[bytes]) -> Iterable[Command]:
+        wanted, topic, commands = self._engine.on_subscription(frames)
+        if wanted is not None:
+            accept_subscription(self.xpub, topic, on=wanted)
+        return commands
+
+    def _execute(self, commands: Iterable[Command]) -> None:
+        for command in commands:
+            match command:
+                case Publish(frames):
+                    send(self.xpub, frames)
+                case SendToClient(frames):
+                    if send(self.router, frames) is not SendOutcome.SENT:
+                        self._counters.add("replies.undeliverable")
+                case SendToManager(frames, otherwise):
+                    if send(self.manager, frames) is not SendOutcome.SENT:
+                        self._counters.add("requests.unavailable")
+                        self._engine.in_flight -= 1
+                        self._execute([otherwise])
+                case Upstream(topic, on):
+                    for socket in (self.published, self.fast_path):
+                        (subscribe if on else unsubscribe)(socket, topic)

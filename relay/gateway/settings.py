@@ -1,0 +1,42 @@
+"""Settings of the gateway."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from relay.config import ApplicationSettings
+
+__all__ = ["GatewaySettings"]
+
+
+class GatewaySettings(ApplicationSettings):
+    """What the gateway is told; TOML table ``[gateway]``, environment ``RELAY_GATEWAY_…``."""
+
+    application: ClassVar[str] = "gateway"
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix="RELAY_GATEWAY_", env_nested_delimiter="__"
+    )
+
+    source_id: str = Field("relay", min_length=1, max_length=64, description="name in heartbeats")
+    request_endpoint: str = Field("tcp://127.0.0.1:5559", description="ROUTER that clients know")
+    subscribe_endpoint: str = Field("tcp://127.0.0.1:5558", description="XPUB that clients know")
+    fast_path_endpoint: str = Field("tcp://127.0.0.1:5556", description="XSUB for ingestors' publishers")
+    manager_publish_endpoint: str = Field("tcp://127.0.0.1:5557", description="the manager's XPUB")
+    manager_request_endpoint: str = Field("tcp://127.0.0.1:5560", description="the manager's ROUTER")
+    request_bytes_max: int = Field(64 * 1024, ge=1024, le=16 * 1024 * 1024)
+    request_frames_max: int = Field(8, ge=2, le=64)
+    published_bytes_max: int = Field(1024 * 1024, ge=1024, le=64 * 1024 * 1024)
+    client_queue_max: int = Field(10_000, ge=1, le=10_000_000, description="messages kept for one slow subscriber")
+    request_queue_max: int = Field(1_000, ge=1, le=1_000_000)
+    connections_max: int = Field(4_096, ge=16, le=65_535)
+    heartbeat_ms: int = Field(5_000, ge=100, le=600_000)
+    drain_ms: int = Field(2_000, ge=0, le=60_000, description="how long SIGTERM waits for replies in flight")
+    catalog_uri: str = Field("", description="Iceberg catalog as a client reaches it, without secrets")
+    catalog_name: str = "lake"
+    warehouse: str = ""
+    object_store_endpoint: str = ""
+    status_address: str = "127.0.0.1"
+    status_port: int = Field(9101, ge=0, le=65_535)
