@@ -12,7 +12,7 @@ from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import NANOSECONDS
 
-__all__ = ["ExchangeFailure", "HttpAnswer", "Outcome", "OutcomeKind", "classify", "parse_retry_after"]
+__all__ = ["ExchangeError", "HttpAnswer", "Outcome", "OutcomeKind", "classify", "parse_retry_after"]
 
 BAN_DEFAULT_NS = 120 * NANOSECONDS
 """A ban that does not say its length; the shortest that exchanges impose."""
@@ -80,7 +80,7 @@ BodyKind = Callable[[HttpAnswer], OutcomeKind | None]
 """What an exchange's own error body says, or None when it says nothing about itself."""
 
 
-class ExchangeFailure(RetryableError):
+class ExchangeError(RetryableError):
     """An exchange did not answer what was asked; ``outcome`` says how to go on."""
 
     default_code = ErrorCode.EXCHANGE_ERROR

@@ -120,11 +120,11 @@ class SlotEngine:
             return self._on_control(message, now_ns)
         return []
 
-    def on_progress(self, key: JobKey, *, rows: int, covered: Iterable[Range], now_ns: int) -> None:
-        """Take what the log has acknowledged of a job."""
+    def on_progress(self, key: JobKey, *, rows: int, covered: Iterable[Range], last_event_ns: int) -> None:
+        """Take what the log has acknowledged of a job; ``last_event_ns`` is the newest bar's time."""
         job = self._jobs.get(key)
         if job is not None:
-            job.rows, job.covered, job.last_event_ns = rows, tuple(covered), now_ns
+            job.rows, job.covered, job.last_event_ns = rows, tuple(covered), last_event_ns
 
     def on_finished(self, key: JobKey, result: JobResult, now_ns: int) -> list[SlotCommand]:
         """Take the end of a job: all its records are acknowledged, or it stopped without writing on."""

@@ -1,0 +1,1 @@
+"""Exchange adapters: each turns one exchange's REST answers into exact values."""

@@ -1,0 +1,260 @@
+"""Runs one attempt: executes the history engine's commands with an exchange and the event log."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+import structlog
+
+from ingestors.clock import Clock
+from ingestors.engine.batches import BatchLimits, JobIdentity
+from ingestors.engine.budget import Jitter
+from ingestors.engine.history import (
+    Command,
+    EmitBatch,
+    FetchBars,
+    FetchClock,
+    FetchTrades,
+    FindListing,
+    Finish,
+    HistoryEngine,
+    Wait,
+)
+from ingestors.engine.job_state import JobResult
+from ingestors.engine.listings import market_record
+from ingestors.engine.outcomes import ExchangeError
+from ingestors.engine.retry import GiveUp, Park, RetryPolicy
+from ingestors.engine.values import Listing
+from ingestors.exchanges.exchange import Exchange
+from ingestors.log_writer import AttemptLog, Progress
+from relay.errors import PeerError, RelayError
+from relay.eventlog import HISTORY_TOPIC, SYMBOL_TOPIC, EventLog
+from relay.observability import Counters
+from relay.protocol.codes import ErrorCode
+from relay.protocol.periods import check_period
+from relay.protocol.ranges import Range, from_wire
+from relay.protocol.tickers import parse_ticker
+from relay.protocol.v1 import market_pb2, work_pb2
+
+__all__ = ["BannedError", "JobRunner"]
+
+_LOG = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+
+class BannedError(RelayError):
+    """The exchange lets nobody in for ``duration_ns``; the job is to be given back."""
+
+    default_code = ErrorCode.BANNED
+
+    def __init__(self, duration_ns: int) -> None:
+        super().__init__(f"the exchange has banned this address for {duration_ns // 10**9} s")
+        self.duration_ns = duration_ns
+
+
+class JobRunner:
+    """Runs attempts on the exchanges of one process.
+
+    Args:
+        exchanges: by name.
+        log: event log.
+        topic_prefix: before every topic.
+        clock: time.
+        jitter: randomness of back-off.
+        limits: bounds of one log record.
+        counters: shared by all jobs.
+    """
+
+    def __init__(
+        self,
+        *,
+        exchanges: Mapping[str, Exchange],
+        log: EventLog,
+        topic_prefix: str,
+        clock: Clock,
+        jitter: Jitter,
+        limits: BatchLimits,
+        counters: Counters,
+    ) -> None:
+        self._exchanges = exchanges
+        self._log = log
+        self._topic_prefix = topic_prefix
+        self._clock = clock
+        self._jitter = jitter
+        self._limits = limits
+        self._counters = counters
+
+    async def run(self, request: work_pb2.DataRequest, progress: Progress) -> JobResult:
+        """Run one attempt to its end; everything it wrote is acknowledged when this returns.
+
+        Raises:
+            BannedError: give the job back.
+            StorageError: the event log refuses its records for good.
+        """
+        exchange = self._exchanges[request.ticker.rpartition(".")[2]]
+        is_symbols = request.type == work_pb2.DataRequest.SYMBOLS
+        attempt = AttemptLog(
+            self._log,
+            topic=self._topic_prefix + (SYMBOL_TOPIC if is_symbols else HISTORY_TOPIC),
+            clock=self._clock,
+            counters=self._counters,
+            progress=progress,
+        )
+        try:
+            if is_symbols:
+                return await self._symbols(exchange, attempt)
+            return await self._history(exchange, request, attempt)
+        finally:
+            await attempt.abandon()
+
+    async def _symbols(self, exchange: Exchange, attempt: AttemptLog) -> JobResult:
+        try:
+            listings = await self._call(exchange.markets.all)
+        except RelayError as error:
+            return _failed(error)
+        for listing in listings.values():
+            await attempt.emit_market(self._market(exchange, listing))
+        await attempt.settle()
+        return JobResult(True, len(listings))
+
+    async def _history(self, exchange: Exchange, request: work_pb2.DataRequest, attempt: AttemptLog) -> JobResult:
+        market = market_pb2.Market(market_id=request.ticker, exchange_id=exchange.name)
+        engine = self._engine(exchange, request, market)
+        listing: Listing | None = None
+        try:
+            check_period(request.historical.period_seconds)
+            parse_ticker(request.ticker)
+            listing = await self._call(lambda: exchange.markets.find(request.ticker))
+        except BannedError:
+            raise
+        except RelayError as error:
+            commands = engine.on_failure(error.code, str(error), self._clock.wall_ns())
+        else:
+            market.CopyFrom(self._market(exchange, listing))
+            commands = engine.start(self._clock.wall_ns())
+        result = await self._drive(exchange, listing, engine, deque(commands), attempt)
+        self._report(request, engine, result)
+        return result
+
+    async def _drive(
+        self,
+        exchange: Exchange,
+        listing: Listing | None,
+        engine: HistoryEngine,
+        commands: deque[Command],
+        attempt: AttemptLog,
+    ) -> JobResult:
+        while True:
+            command = commands.popleft()
+            if isinstance(command, EmitBatch):
+                await attempt.emit(command.batch)
+            elif isinstance(command, Wait):
+                await self._clock.sleep_ns(command.duration_ns)
+            elif isinstance(command, Finish):
+                await attempt.settle()
+                return JobResult(command.success, command.rows, command.code, command.message)
+            else:
+                commands.extend(await self._answer(exchange, listing, engine, command, attempt))
+
+    async def _answer(
+        self,
+        exchange: Exchange,
+        listing: Listing | None,
+        engine: HistoryEngine,
+        command: FetchClock | FetchBars | FetchTrades | FindListing,
+        attempt: AttemptLog,
+    ) -> list[Command]:
+        """Ask the exchange what the engine wants to know; a failure becomes the attempt's end."""
+        assert listing is not None  # noqa: S101 - the engine asks only after it was started with one
+        adapter, known = exchange.adapter, listing
+        try:
+            if isinstance(command, FetchClock):
+                enough_ns = command.enough_ns
+                server_ns = await self._call(lambda: exchange.server_time_ns(enough_ns=enough_ns))
+                return engine.on_clock(server_ns, self._clock.wall_ns())
+            if isinstance(command, FetchBars):
+                bars_wanted = command.wanted
+                bars = await self._call(lambda: adapter.fetch_bars_page(known, bars_wanted))
+                return engine.on_bars(bars, bars_wanted, self._clock.wall_ns())
+            if isinstance(command, FetchTrades):
+                trades_wanted = command.wanted
+                trades = await self._call(lambda: adapter.fetch_trades_page(known, trades_wanted))
+                return engine.on_trades(trades, self._clock.wall_ns())
+            before_ns = command.before_ns
+            listed_ns = await self._call(lambda: adapter.history_start_ns(known, before_ns=before_ns))
+            return engine.on_listing(listed_ns, self._clock.wall_ns())
+        except BannedError:
+            # What is fetched is kept: the next attempt starts after it.
+            for item in engine.flush(self._clock.wall_ns()):
+                await attempt.emit(item.batch)
+            await attempt.settle()
+            raise
+        except RelayError as error:
+            return engine.on_failure(error.code, str(error), self._clock.wall_ns())
+
+    async def _call(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask until there is an answer or the policy gives up.
+
+        Raises:
+            BannedError: the exchange lets nobody in.
+            PeerError: given up, or the answer made no sense.
+        """
+        policy = RetryPolicy(jitter=self._jitter)
+        while True:
+            try:
+                return await ask()
+            except ExchangeError as error:
+                decision = policy.judge(error.outcome)
+                if isinstance(decision, Park):
+                    raise BannedError(decision.duration_ns) from error
+                if isinstance(decision, GiveUp):
+                    raise PeerError(decision.message, code=decision.code) from error
+            self._counters.add("calls.retried")
+            await self._clock.sleep_ns(decision.wait_ns)
+
+    def _engine(self, exchange: Exchange, request: work_pb2.DataRequest, market: market_pb2.Market) -> HistoryEngine:
+        params = request.historical
+        identity = JobIdentity(
+            job_id=request.job_id,
+            attempt=request.attempt,
+            request_id=request.request_id,
+            client_id=request.client_id,
+            ticker=request.ticker,
+            period_seconds=max(1, params.period_seconds),
+            span=Range(params.start_time, params.end_time),
+        )
+        return HistoryEngine(
+            identity,
+            market=market,
+            capabilities=exchange.adapter.capabilities,
+            delivered=tuple(from_wire(request.covered)),
+            limit=params.limit if params.HasField("limit") and params.limit else None,
+            limits=self._limits,
+        )
+
+    def _market(self, exchange: Exchange, listing: Listing) -> market_pb2.Market:
+        return market_record(listing, exchange.adapter.capabilities, updated_at_ns=self._clock.wall_ns())
+
+    def _report(self, request: work_pb2.DataRequest, engine: HistoryEngine, result: JobResult) -> None:
+        counts = engine.counts
+        for name in ("off_grid", "doubled", "outside", "quarantined", "empty_answers", "holes"):
+            self._counters.add(f"history.{name}", getattr(counts, name))
+        _LOG.info(
+            "history_fetched" if result.success else "history_failed",
+            job_id=request.job_id,
+            attempt=request.attempt,
+            ticker=request.ticker,
+            rows=result.rows,
+            code=result.code,
+            message=result.message,
+            quarantined=counts.quarantined,
+            holes=counts.holes,
+        )
+
+
+def _failed(error: RelayError) -> JobResult:
+    if isinstance(error, BannedError):
+        raise error
+    return JobResult(False, 0, error.code, str(error))

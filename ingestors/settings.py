@@ -1,0 +1,59 @@
+"""Settings of the ingestor process."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from relay.config import ApplicationSettings
+from relay.protocol.envelope import LOG_RECORD_BYTES_MAX, LOG_RECORD_ROWS_MAX
+
+__all__ = ["IngestorSettings"]
+
+ExchangeName = Annotated[str, Field(pattern=r"^[A-Z0-9_]{1,32}$")]
+SlotCount = Annotated[int, Field(ge=0, le=10_000)]
+
+
+class IngestorSettings(ApplicationSettings):
+    """``RELAY_INGESTOR_…`` in the environment, ``[ingestor]`` in the settings file."""
+
+    application: ClassVar[str] = "ingestor"
+    model_config = SettingsConfigDict(env_prefix="RELAY_INGESTOR_")
+
+    exchanges: tuple[ExchangeName, ...] = Field(default=("BINANCE", "KRAKEN", "COINBASE"), min_length=1)
+    """BINANCE, KRAKEN and COINBASE have adapters of their own; any other name goes through the extra ``ccxt``."""
+    ingestor_id: str = Field(default="", max_length=128)
+    """Stable name; empty for the host's name with the exchanges."""
+    historical_slots: dict[ExchangeName, SlotCount] = Field(
+        default_factory=lambda: {"BINANCE": 3, "KRAKEN": 2, "COINBASE": 2}
+    )
+    other_historical_slots: SlotCount = 1
+    """Of an exchange that ``historical_slots`` does not name."""
+
+    binance_base_url: str = "https://api.binance.com"
+    kraken_base_url: str = "https://api.kraken.com"
+    coinbase_base_url: str = "https://api.exchange.coinbase.com"
+    coinbase_advanced_base_url: str = "https://api.coinbase.com"
+    coinbase_api: Literal["exchange", "advanced"] = "exchange"
+    """Which of Coinbase's two APIs serves COINBASE."""
+    request_timeout_seconds: int = Field(default=15, ge=1, le=300)
+
+    broker_endpoint: str = "tcp://127.0.0.1:5567"
+    message_bytes_max: int = Field(default=4 * 1024 * 1024, ge=64 * 1024)
+    log_bootstrap_servers: str = "127.0.0.1:9092"
+    topic_prefix: str = Field(default="", max_length=64, pattern=r"^[A-Za-z0-9._-]*$")
+    log_buffer_bytes_max: int = Field(default=64 * 1024 * 1024, ge=1024 * 1024)
+    batch_rows_max: int = Field(default=LOG_RECORD_ROWS_MAX, ge=1, le=10_000)
+    batch_bytes_max: int = Field(default=LOG_RECORD_BYTES_MAX, ge=10_000, le=1_000_000)
+
+    drain_seconds: int = Field(default=5, ge=0, le=3_600)
+    """How long running jobs may go on after SIGTERM before they are given back."""
+    status_address: str = "127.0.0.1"
+    status_port: int = Field(default=9567, ge=0, le=65_535)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    def slots_of(self, exchange: str) -> int:
+        """Return how many historical jobs of an exchange may run at once."""
+        return self.historical_slots.get(exchange, self.other_historical_slots)
