@@ -120,9 +120,9 @@ class SimulatedExchange:
         Raises:
             SettingsError: the port is taken.
         """
-        runner = web.AppRunner(self._application(), access_log=None)
+        runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1)
         await runner.setup()
-        site = web.TCPSite(runner, self._host, self._port, shutdown_timeout=1)
+        site = web.TCPSite(runner, self._host, self._port)
         try:
             await site.start()
         except OSError as error:
