@@ -14,6 +14,8 @@ from spark_jobs.manager.engine.slots import Slot, SlotBoard, SlotKey, SlotState
 
 __all__ = ["Attempt", "Broker", "BrokerLimits", "Lease", "OfferResult"]
 
+_SUPERSEDED_MAX = 16
+
 Attempt = tuple[str, int]
 """(job_id, attempt)."""
 
@@ -75,6 +77,7 @@ class Broker:
         self._queues: dict[tuple[str, int], FairQueue] = {}
         self._queue_of: dict[str, tuple[str, int]] = {}
         self._epochs: dict[str, int] = {}
+        self._superseded: dict[str, tuple[int, ...]] = {}
 
     @property
     def slots(self) -> SlotBoard:
@@ -118,10 +121,9 @@ class Broker:
 
     def offered(self, offer: Assignment, route: Route, *, now_ns: int) -> OfferResult:
         """A WorkerReady arrived."""
-        known_epoch = self._epochs.get(offer.ingestor_id, 0)
-        if offer.ingestor_epoch < known_epoch:
+        if offer.ingestor_epoch in self._superseded.get(offer.ingestor_id, ()):
             return OfferResult(accepted=False)
-        lost = self._forget_older(offer) if offer.ingestor_epoch > known_epoch else ()
+        lost = self._supersede(offer) if offer.ingestor_epoch != self._epochs.get(offer.ingestor_id) else ()
         slot = self._slots.get((offer.ingestor_id, offer.slot_id))
         fresh = Slot(offer, route, SlotState.FREE, now_ns, now_ns)
         if slot is None:
@@ -152,9 +154,17 @@ class Broker:
         self._slots.put(replace(slot, route=fresh.route, dispatched_ns=fresh.heard_ns, heard_ns=fresh.heard_ns))
         return OfferResult(resend=lease)
 
-    def _forget_older(self, offer: Assignment) -> tuple[Attempt, ...]:
-        """A new process of that ingestor: the older one's slots and attempts are gone."""
+    def _supersede(self, offer: Assignment) -> tuple[Attempt, ...]:
+        """A new process of that ingestor: the one before it, its slots and its attempts are gone.
+
+        Epochs are random, so the newest is the one seen first last; whatever a superseded process still says,
+        or said before it died, is dropped.
+        """
+        before = self._epochs.get(offer.ingestor_id)
         self._epochs[offer.ingestor_id] = offer.ingestor_epoch
+        if before is not None:
+            older = self._superseded.get(offer.ingestor_id, ())
+            self._superseded[offer.ingestor_id] = (*older, before)[-_SUPERSEDED_MAX:]
         old = [s for s in self._slots if s.assignment.ingestor_id == offer.ingestor_id]
         lost = tuple((s.job_id, s.attempt) for s in old if s.state is SlotState.BUSY)
         for job_id, _ in lost:
@@ -179,10 +189,15 @@ class Broker:
         lease = self._leases.get(job_id)
         return lease if lease is not None and lease.attempt == attempt else None
 
-    def release(self, job_id: str, attempt: int, *, now_ns: int) -> Lease | None:
+    def complete(self, job_id: str, attempt: int, *, now_ns: int) -> Lease | None:
         """The worker ended an attempt; its slot waits for the next offer. None when the attempt is stale."""
         lease = self.lease_of(job_id, attempt)
         return self._end(lease, SlotState.SPENT, now_ns=now_ns) if lease is not None else None
+
+    def reject(self, job_id: str, attempt: int, *, now_ns: int) -> Lease | None:
+        """The worker gave an attempt back, perhaps without having used the offer. None when it is stale."""
+        lease = self.lease_of(job_id, attempt)
+        return self._lapse(lease, now_ns=now_ns) if lease is not None else None
 
     def unreachable(self, job_id: str, attempt: int, *, now_ns: int) -> Lease | None:
         """A DataRequest found no peer: end the attempt and drop the slot until it is offered again."""
@@ -220,9 +235,7 @@ class Broker:
 
     def restore(self, job_id: str, attempt: int, assignment: Assignment, *, now_ns: int) -> None:
         """After a restart: trust a stored attempt for one lease, until its worker speaks."""
-        self._epochs[assignment.ingestor_id] = max(
-            assignment.ingestor_epoch, self._epochs.get(assignment.ingestor_id, 0)
-        )
+        self._epochs[assignment.ingestor_id] = assignment.ingestor_epoch
         self._lease(job_id, attempt, Slot(assignment, (), SlotState.FREE, now_ns, now_ns), now_ns=now_ns)
 
     def _lease(self, job_id: str, attempt: int, slot: Slot, *, now_ns: int) -> Lease:

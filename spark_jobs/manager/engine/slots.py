@@ -5,8 +5,8 @@ state     event                                  next
 ========  =====================================  ==============================
 (none)    offer                                  FREE
 FREE      dispatch                               BUSY
-BUSY      complete, reject                       SPENT
-BUSY      lease ended by the broker              LAPSED
+BUSY      complete                               SPENT
+BUSY      reject, or the broker ended the lease  LAPSED
 BUSY      offer with a higher sequence           FREE (its job was lost)
 SPENT     offer with a higher sequence           FREE
 LAPSED    the same sequence (after ``repeat``)   FREE

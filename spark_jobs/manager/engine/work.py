@@ -116,7 +116,7 @@ class WorkEngine:
         return [SendWork(route, _cancel(message.job_id))]
 
     def _completed(self, message: work_pb2.WorkComplete, *, now_ns: int) -> list[Command]:
-        lease = self._broker.release(message.job_id, message.attempt, now_ns=now_ns)
+        lease = self._broker.complete(message.job_id, message.attempt, now_ns=now_ns)
         job = self._book.jobs.get(message.job_id)
         if lease is None or job is None:
             return []
@@ -128,7 +128,7 @@ class WorkEngine:
         return self._book.failed_for_good(job, code=code, text=message.error_message, now_ns=now_ns)
 
     def _rejected(self, message: work_pb2.WorkReject, *, now_ns: int) -> list[Command]:
-        lease = self._broker.release(message.job_id, message.attempt, now_ns=now_ns)
+        lease = self._broker.reject(message.job_id, message.attempt, now_ns=now_ns)
         job = self._book.jobs.get(message.job_id)
         if lease is None or job is None:
             return []
