@@ -61,6 +61,11 @@ class Recording:
         self._starts_ns = [candle.start_ns for candle in candles]
         self._ids = [trade.trade_id for trade in trades]
 
+    @property
+    def start_ns(self) -> int:
+        """Time of the first row."""
+        return min([*self._times_ns[:1], *self._starts_ns[:1]], default=self.end_ns)
+
     def candles(self, grid: Grid, *, start_ns: int, end_ns: int, visible: Visible) -> list[Candle]:
         """Return the candles that start in [start_ns, end_ns); none when they can't be made from the rows."""
         if self._trades:

@@ -34,6 +34,7 @@ from ingestors.simulation.records import MarketSource
 from ingestors.simulation.replay import Recording
 from ingestors.simulation.request_log import RequestLog
 from relay.errors import SettingsError
+from relay.protocol.times import format_ns
 
 __all__ = ["SimulatedExchange"]
 
@@ -168,7 +169,15 @@ class SimulatedExchange:
             "seed": self._seed,
             "time_ns": self._clock(),
             "exchanges": EXCHANGES,
-            "recordings": [str(recording.ticker) for recording in self._recordings],
+            "recordings": [
+                {
+                    "ticker": str(recording.ticker),
+                    "start": format_ns(recording.start_ns),
+                    "end": format_ns(recording.end_ns),
+                    "period_seconds": recording.period_seconds or 60,
+                }
+                for recording in self._recordings
+            ],
         }
 
 

@@ -1,0 +1,216 @@
+"""``relay up``, ``relay down`` and ``relay status``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+from pathlib import Path
+from typing import Any
+
+import click
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from relay.config import load_settings
+from relay.errors import RetryableError, SettingsError
+from relay.supervisor.children import get_json
+from relay.supervisor.plan import RELAY
+from relay.supervisor.settings import UpSettings
+from relay.supervisor.supervise import Supervisor, read_state
+
+__all__ = ["down", "status", "up"]
+
+_FIRST_TICKER = "BTC/USDT.BINANCE"
+_DATA = click.option("--data", "data_folder", type=click.Path(path_type=Path), help="Data folder.  [default: .data]")
+_CONFIG = click.option("--config", type=click.Path(path_type=Path), help="Settings file (TOML, table [up]).")
+
+
+@click.command("up")
+@_DATA
+@_CONFIG
+@click.option("--live", is_flag=True, default=None, help="Fetch from the real exchanges (needs the internet).")
+@click.option("--replay", "replay_file", type=click.Path(path_type=Path), help="Serve a recording instead.")
+@click.option("--ticker", "replay_ticker", help="Ticker of the recording, e.g. XRP/ETH.BINANCE.")
+@click.option("--seed", type=int, help="Seed of the simulated market.")
+@click.option("--once", is_flag=True, help="End with 0 after the first result.")
+@click.option("--no-first-request", is_flag=True, help="Only start the parts.")
+def up(*, config: Path | None, once: bool, no_first_request: bool, **overrides: Any) -> None:
+    """Run the whole platform on this machine, without a container engine.
+
+    Starts the simulated exchange (or --live, or --replay FILE --ticker T), Kafka, gateway, manager, ingestor and the
+    Spark job under one data folder, asks for a first piece of history, and stays until Ctrl-C. A second start
+    goes on with the same data.
+
+    \b
+    Exit codes: 0 stopped (or --once: first result shown), 1 a part failed, 2 wrong settings or a taken port,
+    4 not ready in time.
+    """
+    settings = load_settings(UpSettings, overrides=overrides, config_file=config)
+    _check_replay(settings)
+    console = Console(stderr=True, highlight=False)
+    started_s = time.monotonic()
+
+    def say(text: str) -> None:
+        console.print(f"[dim]{time.monotonic() - started_s:6.1f} s[/dim]  {text}")
+
+    supervisor = Supervisor(settings, say)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: supervisor.request_stop())
+    code = 0
+    try:
+        supervisor.prepare()
+        supervisor.start()
+        if not supervisor.stopping and not no_first_request:
+            code = _first_request(settings, supervisor, say)
+        if not (once or supervisor.stopping):
+            _say_what_next(settings, console)
+            supervisor.stay()
+    finally:
+        say("stopping")
+        supervisor.stop()
+    raise SystemExit(code)
+
+
+@click.command("down")
+@_DATA
+@_CONFIG
+def down(*, config: Path | None, **overrides: Any) -> None:
+    """Stop a running ``relay up`` and wait until all its parts have ended."""
+    settings = load_settings(UpSettings, overrides=overrides, config_file=config)
+    state = read_state(settings.data_folder)
+    if state is None or not isinstance(state["pid"], int):
+        click.echo(f"nothing runs on {settings.data_folder.resolve()}")
+        return
+    process = psutil.Process(state["pid"])
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(settings.stop_seconds + 10)
+    except psutil.TimeoutExpired as error:
+        raise RetryableError(f"relay up (pid {process.pid}) has not ended yet; look at its terminal") from error
+    click.echo("stopped")
+
+
+@click.command("status")
+@_DATA
+@_CONFIG
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def status(*, config: Path | None, as_json: bool, **overrides: Any) -> None:
+    """Show every part of a running platform: health, memory, restarts, log.
+
+    Exit codes: 0 all ready, 1 something is not ready or nothing runs.
+    """
+    settings = load_settings(UpSettings, overrides=overrides, config_file=config)
+    state = read_state(settings.data_folder)
+    parts = [_describe(part) for part in (state or {}).get("parts", [])]  # type: ignore[attr-defined]
+    if as_json:
+        click.echo(json.dumps({"running": state is not None, "parts": parts}))
+    elif state is None:
+        click.echo(f"nothing runs on {settings.data_folder.resolve()}; start it with: relay up")
+    else:
+        Console().print(_table(parts))
+    raise SystemExit(0 if parts and all(part["health"] == "ready" for part in parts) else 1)
+
+
+def _check_replay(settings: UpSettings) -> None:
+    if settings.replay_file is not None and not settings.replay_file.is_file():
+        raise SettingsError(f"expected a recording at {settings.replay_file}, but there is no such file")
+    if (settings.replay_file is None) != (not settings.replay_ticker):
+        raise SettingsError("--replay FILE and --ticker T go together")
+    if settings.live and settings.replay_file is not None:
+        raise SettingsError("--live and --replay exclude each other")
+
+
+def _first_request(settings: UpSettings, supervisor: Supervisor, say: Any) -> int:
+    """Ask for history by the client's own command: the supervisor only starts processes."""
+    ticker = settings.replay_ticker or _FIRST_TICKER
+    command = [*RELAY, "history", ticker, *_first_range(settings)]
+    say(f"first request: relay {' '.join(command[3:])}")
+    environment = {**os.environ, "RELAY_CONFIG": str(supervisor.config_file)}
+    child = subprocess.Popen(command, env=environment, start_new_session=True)
+    while child.poll() is None and not supervisor.stopping:
+        supervisor.look_after()
+        try:
+            child.wait(0.1)
+        except subprocess.TimeoutExpired:
+            continue
+    if child.poll() is None:
+        child.terminate()
+        child.wait()
+    say("first result is there" if child.returncode == 0 else f"the first request ended with {child.returncode}")
+    return 0 if supervisor.stopping else int(child.returncode)
+
+
+def _first_range(settings: UpSettings) -> list[str]:
+    if settings.replay_file is None:
+        return ["--last", "2h", "--period", "1m"]
+    url = f"http://{settings.host}:{settings.ports.simulation}/control/health"
+    recording = get_json(url)["recordings"][0]
+    return ["--start", recording["start"], "--end", recording["end"], "--period", f"{recording['period_seconds']}s"]
+
+
+def _say_what_next(settings: UpSettings, console: Console) -> None:
+    data = "" if settings.data_folder == Path(".data") else f" --data {settings.data_folder}"
+    console.print(
+        "\n[bold]The platform is up.[/bold] In another terminal:\n"
+        "  relay history ETH/USDT.BINANCE --last 6h --period 5m\n"
+        "  relay history BTC/USD.KRAKEN --last 1d --period 15m --output bars.parquet\n"
+        "  relay symbols --exchange COINBASE\n"
+        f"  relay status{data}\n"
+        f"Logs: {settings.data_folder / 'logs'}   Stop: Ctrl-C"
+    )
+
+
+def _describe(part: dict[str, Any]) -> dict[str, Any]:
+    described = {name: part[name] for name in ("name", "pid", "deaths", "log")}
+    described["health"] = _health(part)
+    described["memory_bytes"] = _memory_bytes(part["pid"])
+    return described
+
+
+def _health(part: dict[str, Any]) -> str:
+    if part["pid"] is None or not psutil.pid_exists(part["pid"]):
+        return "dead"
+    if not part["ready_url"]:
+        return "ready"
+    try:
+        get_json(part["ready_url"])
+    except urllib.error.HTTPError:
+        return "not ready"
+    except OSError:
+        return "no answer"
+    return "ready"
+
+
+def _memory_bytes(pid: int | None) -> int:
+    """Proportional memory of a process and its children, so that shared pages count once."""
+    if pid is None:
+        return 0
+    try:
+        root = psutil.Process(pid)
+        return sum(process.memory_full_info().pss for process in (root, *root.children(recursive=True)))
+    except psutil.Error:
+        return 0
+
+
+def _table(parts: list[dict[str, Any]]) -> Table:
+    table = Table()
+    for title in ("part", "health", "pid", "memory", "restarts", "log"):
+        table.add_column(title, justify="right" if title in ("pid", "memory", "restarts") else "left")
+    for part in parts:
+        color = "green" if part["health"] == "ready" else "red"
+        memory = f"{part['memory_bytes'] / 2**20:.0f} MiB"
+        table.add_row(
+            part["name"],
+            f"[{color}]{part['health']}[/{color}]",
+            str(part["pid"]),
+            memory,
+            str(part["deaths"]),
+            part["log"],
+        )
+    table.add_row("total", "", "", f"{sum(p['memory_bytes'] for p in parts) / 2**20:.0f} MiB", "", "")
+    return table

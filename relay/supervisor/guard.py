@@ -1,0 +1,45 @@
+"""Runs a program that does not watch its parent (Java) and ends it when the parent is gone.
+
+``python -m relay.supervisor.guard PARENT_PID COMMAND …``; SIGTERM is passed on, the exit code too.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+from relay.observability.orphan import watch_parent
+
+__all__ = ["main"]
+
+_STOP_SECONDS = 10
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command until it ends, a signal comes, or the parent dies."""
+    parent_pid, command = int(arguments[0]), arguments[1:]
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+    def stop(*_: object) -> None:
+        child.terminate()
+
+    def orphaned() -> None:
+        child.terminate()
+        try:
+            child.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    watch_parent(parent_pid, orphaned)
+    code = child.wait()
+    return 128 - code if code < 0 else code
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        print(__doc__, file=sys.stderr)  # noqa: T201
+        sys.exit(2)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,54 @@
+"""Settings of the supervisor: ``relay up``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_settings import SettingsConfigDict
+
+from relay.config import ApplicationSettings
+
+__all__ = ["Ports", "UpSettings"]
+
+
+class Ports(BaseModel):
+    """Every TCP port of the platform on one machine."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fast_path: int = Field(default=5556, ge=1, le=65_535)
+    manager_publish: int = Field(default=5557, ge=1, le=65_535)
+    subscribe: int = Field(default=5558, ge=1, le=65_535)
+    request: int = Field(default=5559, ge=1, le=65_535)
+    manager_request: int = Field(default=5560, ge=1, le=65_535)
+    notification: int = Field(default=5561, ge=1, le=65_535)
+    work: int = Field(default=5567, ge=1, le=65_535)
+    kafka: int = Field(default=9092, ge=1, le=65_535)
+    kafka_controller: int = Field(default=9093, ge=1, le=65_535)
+    simulation: int = Field(default=5580, ge=1, le=65_535)
+    gateway_status: int = Field(default=5590, ge=1, le=65_535)
+    manager_status: int = Field(default=5591, ge=1, le=65_535)
+    ingestor_status: int = Field(default=5592, ge=1, le=65_535)
+    history_status: int = Field(default=5593, ge=1, le=65_535)
+
+
+class UpSettings(ApplicationSettings):
+    """What the supervisor is told; TOML table ``[up]``, environment ``RELAY_UP_…``."""
+
+    application: ClassVar[str] = "up"
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix="RELAY_UP_", env_nested_delimiter="__")
+
+    data_folder: Path = Field(Path(".data"), description="everything that stays lies below it")
+    host: str = Field("127.0.0.1", description="address that every part binds")
+    ports: Ports = Ports()
+    live: bool = Field(False, description="fetch from the real exchanges instead of the simulated one")
+    exchanges: tuple[str, ...] = ("BINANCE", "KRAKEN", "COINBASE")
+    seed: int = Field(default=1, ge=0, description="of the simulated market")
+    replay_file: Path | None = Field(None, description="recording that the simulated exchange serves")
+    replay_ticker: str = Field("", description="ticker of the recording")
+    ready_seconds: int = Field(default=180, ge=5, le=3_600, description="how long the start may take")
+    stop_seconds: int = Field(default=12, ge=2, le=300, description="how long the parts may take to stop")
+    spark_master: str = "local[2]"
+    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
