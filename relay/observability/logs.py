@@ -9,6 +9,9 @@ import structlog
 
 __all__ = ["configure_logging"]
 
+_TALKATIVE = ("httpx", "httpcore", "py4j", "aiohttp.access", "pyiceberg")
+"""Libraries that log each request; counters serve for that."""
+
 
 def configure_logging(*, process: str, level: str = "INFO") -> None:
     """Configure structlog and the standard logger for one process; events go to standard error.
@@ -36,6 +39,8 @@ def configure_logging(*, process: str, level: str = "INFO") -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=level, force=True)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

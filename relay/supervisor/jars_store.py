@@ -20,7 +20,7 @@ from relay.errors import RetryableError, SettingsError
 from relay.protocol.codes import ErrorCode
 from relay.supervisor.java import Java, cache_folder
 
-__all__ = ["JAR_GROUPS", "ensure_jars", "pinned_sums"]
+__all__ = ["JAR_GROUPS", "ensure_jars", "jars_folder", "pinned_sums"]
 
 JAR_GROUPS = ("kafka", "spark", "s3")
 _DEFINITIONS = Path(__file__).with_name("jars")
@@ -44,7 +44,7 @@ def ensure_jars(group: str, java: Java, *, say: Callable[[str], None]) -> Path:
         RetryableError: not everything could be fetched (offline?); what has come stays for the next try.
         SettingsError: a fetched file is not the pinned one.
     """
-    folder = cache_folder() / "jars" / _folder_name(group)
+    folder = jars_folder(group)
     if folder.is_dir():
         return folder
     with _locked(cache_folder() / f"{group}.lock"):
@@ -54,9 +54,10 @@ def ensure_jars(group: str, java: Java, *, say: Callable[[str], None]) -> Path:
     return folder
 
 
-def _folder_name(group: str) -> str:
-    """The name changes with the pins, so that a folder that exists is complete and right."""
-    return f"{group}-{hashlib.sha256((_DEFINITIONS / f'{group}.sha256').read_bytes()).hexdigest()[:12]}"
+def jars_folder(group: str) -> Path:
+    """Return where a group's jars are; the name changes with the pins, so a folder that exists is whole."""
+    pins = hashlib.sha256((_DEFINITIONS / f"{group}.sha256").read_bytes()).hexdigest()
+    return cache_folder() / "jars" / f"{group}-{pins[:12]}"
 
 
 def _fetch(group: str, java: Java, folder: Path) -> None:

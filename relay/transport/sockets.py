@@ -23,6 +23,7 @@ __all__ = [
     "SocketKind",
     "SocketLimits",
     "accept_subscription",
+    "library_version",
     "new_context",
     "open_async_socket",
     "open_socket",
@@ -101,6 +102,11 @@ def new_context(*, io_threads: int = 1, sockets_max: int = 1023) -> Context:
     context = zmq.Context(io_threads)
     context.set(zmq.MAX_SOCKETS, sockets_max)
     return context
+
+
+def library_version() -> str:
+    """Return the linked libzmq's version and pyzmq's."""
+    return f"libzmq {zmq.zmq_version()}, pyzmq {zmq.pyzmq_version()}"
 
 
 def open_socket(

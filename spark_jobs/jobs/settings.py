@@ -24,8 +24,10 @@ class JobSettings(ApplicationSettings):
     topic_prefix: str = Field("", max_length=64, description="put before every topic name")
     topic_partitions: int = Field(6, ge=1, le=1000, description="partitions of topics that are created")
     topic_retention_hours: int = Field(168, ge=1, le=24 * 3650, description="how long the log keeps records")
-    catalog_uri: str = Field("sqlite:///.data/lake/catalog.db", description="Iceberg catalog (PyIceberg's form)")
-    catalog_jdbc_uri: str = Field("", description="the same catalog for Spark's JDBC catalog; empty: derived")
+    catalog_uri: str = Field(
+        "sqlite:///.data/lake/catalog.db", repr=False, description="Iceberg catalog (PyIceberg's form)"
+    )
+    catalog_jdbc_uri: str = Field("", repr=False, description="the same for Spark's JDBC catalog; empty: derived")
     catalog_name: str = Field("lake", pattern=r"^[A-Za-z0-9_]+$")
     catalog_properties: dict[str, str] = Field(default_factory=dict, repr=False)
     warehouse: str = Field("file://.data/lake/warehouse", description="where data files lie: file://… or s3://…")
