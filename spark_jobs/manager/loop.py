@@ -32,19 +32,18 @@ def open_sockets(context: Context, settings: ManagerSettings) -> ManagerSockets:
     Raises:
         SettingsError: an endpoint is taken or wrong.
     """
-
-    def limits(frame_bytes_max: int) -> SocketLimits:
-        return SocketLimits(settings.queue_max, settings.queue_max, frame_bytes_max)
-
+    # The bound of a frame is wider than that of a request: libzmq drops the peer that exceeds it, and the peer
+    # here is a relay with all of its clients, so a request that is too large is answered instead.
+    limits = SocketLimits(settings.queue_max, settings.queue_max, settings.message_bytes_max)
     opened: list[Socket] = []
     try:
-        for kind, endpoint, frame_bytes_max, options in (
-            (SocketKind.ROUTER, settings.request_endpoint, settings.request_bytes_max + 1024, ()),
-            (SocketKind.ROUTER, settings.work_endpoint, settings.message_bytes_max, ()),
-            (SocketKind.PULL, settings.notification_endpoint, settings.message_bytes_max, ()),
-            (SocketKind.XPUB, settings.publish_endpoint, settings.message_bytes_max, (VERBOSE_SUBSCRIPTIONS,)),
+        for kind, endpoint, options in (
+            (SocketKind.ROUTER, settings.request_endpoint, ()),
+            (SocketKind.ROUTER, settings.work_endpoint, ()),
+            (SocketKind.PULL, settings.notification_endpoint, ()),
+            (SocketKind.XPUB, settings.publish_endpoint, (VERBOSE_SUBSCRIPTIONS,)),
         ):
-            opened.append(open_socket(context, kind, bind=[endpoint], limits=limits(frame_bytes_max), options=options))
+            opened.append(open_socket(context, kind, bind=[endpoint], limits=limits, options=options))
     except BaseException:
         for socket in opened:
             socket.close(0)

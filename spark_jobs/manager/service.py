@@ -203,7 +203,7 @@ class ManagerService:
         except StorageError as error:
             _log.warning("prune_failed", error=str(error))
         else:
-            _log.info("jobs_pruned", count=pruned)
+            self._counters.add("manager.jobs.pruned", pruned)
 
     def _execute(self, commands: Sequence[Command], *, now_ns: int) -> None:
         if not commands:

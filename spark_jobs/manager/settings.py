@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
@@ -60,6 +60,15 @@ class ManagerSettings(ApplicationSettings):
     frames_max: int = Field(default=12, ge=3, le=64)
     """A relay's frames come before the eight that a client may send."""
     queue_max: int = Field(default=10_000, ge=1)
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Self:
+        if self.message_bytes_max < 2 * self.request_bytes_max:
+            raise ValueError(
+                f"expected message_bytes_max of at least twice request_bytes_max ({self.request_bytes_max}), "
+                f"got {self.message_bytes_max}"
+            )
+        return self
 
     def broker_limits(self) -> BrokerLimits:
         """Return the broker's times; three repeats of an offer may be missed."""

@@ -6,6 +6,8 @@ import pytest
 
 from relay.protocol.ranges import Range, from_wire
 from relay.protocol.v1 import common_pb2, work_pb2
+from spark_jobs.manager.lookups import look_at_jobs
+from tests.support.manager import asked_range
 from tests.support.tables import coverage_row
 from tests.unit.manager.world import BTC, MINUTE, NOW, ROUTE, START, Notification, World, minutes, request
 
@@ -487,6 +489,34 @@ def test_a_new_exchange_is_remembered_from_its_first_offer(world: World) -> None
     world.offer("BYBIT")
     assert "BYBIT" in world.exchanges
     assert "BYBIT" in world.store.load().exchanges
+
+
+def test_many_jobs_are_looked_at_by_one_scan(world: World) -> None:
+    for n in range(20):
+        world.run(world.book.submit(request(20 * n, 20 * n + 10), now_ns=world.now_ns))
+    world.look()
+    for slot_id in range(20):
+        world.offer(slot_id=slot_id)
+    before_sent = len(world.sent)
+    world.run(world.work.assign(world.now_ns))
+    data = [c.message for c in world.sent[before_sent:]]
+    world.reconcile()
+    before = world.tables.scans
+    for each in data:
+        world.tables.commit(coverage_row(each.job_id, asked_range(each), attempt=each.attempt))
+    world.reconcile()
+    assert world.tables.scans == before + 1
+    assert {told.status for told in world.published.values()} == {Notification.OK}
+
+
+def test_an_attempt_whose_visible_rows_are_not_as_many_as_it_says_is_reported(world: World) -> None:
+    """case 65: the closing mark alone is not trusted."""
+    world.submit(request())
+    data = world.dispatch()
+    job = world.book.jobs[data.job_id]
+    world.tables.commit(coverage_row(data.job_id, minutes(0, 10), rows=9, total_rows=10))
+    [evidence] = look_at_jobs(world.tables, [job])
+    assert evidence.is_miscounted
 
 
 def test_a_lost_data_request_is_sent_again_as_the_same_attempt(world: World) -> None:
