@@ -158,6 +158,7 @@ class ManagerService:
                     commands += self._book.weigh(evidence, now_ns=now_ns)
             elif isinstance(result, Failed):
                 self._counters.add("manager.lookups.failed")
+                _log.warning("tables_not_read", error_code=result.code, error=result.text)
                 self._is_looking = self._is_looking and not isinstance(result.question, JobsQuestion)
                 commands += self._symbols.fail(result)
             else:
