@@ -11,13 +11,13 @@ from ingestors.engine.outcomes import ExchangeError, Outcome, OutcomeKind
 from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import Bar, BarsPage, Capabilities, Fidelity, Listing, ListingStatus, TradesPage
 from ingestors.exchanges.market_list import make_ticker
-from ingestors.exchanges.numbers import increment, number, read_bars, whole
+from ingestors.exchanges.numbers import decode_json, increment, number, read_bars, whole
 from relay.errors import PeerError, SettingsError
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import WEEK_SECONDS, parse_period
 from relay.protocol.times import from_unit
 
-__all__ = ["CcxtAdapter", "open_ccxt"]
+__all__ = ["CcxtAdapter", "keep_numbers_as_text", "open_ccxt"]
 
 _PAGE_ROWS_MAX = 100
 _MILLISECOND_NS = 1_000_000
@@ -52,10 +52,14 @@ def open_ccxt(exchange: str) -> CcxtAdapter:
             code=ErrorCode.UNKNOWN_EXCHANGE,
         )
     client: Any = getattr(module, exchange_id)({"enableRateLimit": True})
-    # Numbers stay text from the answer on: neither the JSON decoder nor ccxt may make a binary float of them.
-    client.quoteJsonNumbers = True
-    client.number = str
+    keep_numbers_as_text(client)
     return CcxtAdapter(client, exchange=exchange)
+
+
+def keep_numbers_as_text(client: Any) -> None:
+    """Let neither ccxt nor its JSON decoder make binary floats: numbers stay text from the answer on."""
+    client.on_json_response = decode_json
+    client.number = str
 
 
 class CcxtAdapter:
