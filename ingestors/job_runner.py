@@ -11,7 +11,7 @@ import structlog
 from ingestors.clock import Clock
 from ingestors.engine.batches import BatchLimits, JobIdentity
 from ingestors.engine.budget import Jitter
-from ingestors.engine.history import (
+from ingestors.engine.commands import (
     Command,
     EmitBatch,
     FetchBars,
@@ -19,9 +19,9 @@ from ingestors.engine.history import (
     FetchTrades,
     FindListing,
     Finish,
-    HistoryEngine,
     Wait,
 )
+from ingestors.engine.history import HistoryEngine
 from ingestors.engine.job_state import JobResult
 from ingestors.engine.listings import market_record
 from ingestors.engine.outcomes import ExchangeError

@@ -48,7 +48,7 @@ class IngestorSettings(ApplicationSettings):
     batch_rows_max: int = Field(default=LOG_RECORD_ROWS_MAX, ge=1, le=10_000)
     batch_bytes_max: int = Field(default=LOG_RECORD_BYTES_MAX, ge=10_000, le=1_000_000)
 
-    drain_seconds: int = Field(default=5, ge=0, le=3_600)
+    drain_seconds: int = Field(default=3, ge=0, le=3_600)
     """How long running jobs may go on after SIGTERM before they are given back."""
     status_address: str = "127.0.0.1"
     status_port: int = Field(default=9567, ge=0, le=65_535)

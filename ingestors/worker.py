@@ -107,12 +107,12 @@ class Worker:
             socket.close(_FAREWELL_MS)
 
     def status(self) -> Mapping[str, object]:
-        """Return what ``/status`` shows."""
+        """Return what ``/status`` shows; called from another thread."""
         return {
             "ready": self._engine.broker_epoch is not None and not self._engine.is_draining,
             "broker_epoch": self._engine.broker_epoch,
-            "free_slots": self._engine.free_slots,
-            "running_jobs": len(self._engine.running),
+            "free_slots": self._counters.get("slots.free"),
+            "running_jobs": self._counters.get("jobs.running"),
             "exchanges": {name: x.adapter.capabilities.fidelity.value for name, x in self._exchanges.items()},
         }
 

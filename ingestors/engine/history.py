@@ -8,13 +8,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ingestors.engine.bars_reader import BarsReader, BarsWanted, ReadCounts, Settled
 from ingestors.engine.batches import BatchLimits, BatchWriter, JobIdentity, first_bars
+from ingestors.engine.commands import (
+    Command,
+    EmitBatch,
+    FetchBars,
+    FetchClock,
+    FetchTrades,
+    FindListing,
+    Finish,
+    Wait,
+)
 from ingestors.engine.plan import Leg, LegKind, plan_legs
 from ingestors.engine.rollup import Roller
-from ingestors.engine.trades_reader import TradesReader, TradesWanted
+from ingestors.engine.trades_reader import TradesReader
 from ingestors.engine.values import BarsPage, Capabilities, TradesPage
 from relay.errors import PeerError
 from relay.protocol.codes import ErrorCode
@@ -23,77 +31,12 @@ from relay.protocol.ranges import Range, subtract
 from relay.protocol.times import format_ns
 from relay.protocol.v1 import market_pb2
 
-__all__ = [
-    "Command",
-    "EmitBatch",
-    "FetchBars",
-    "FetchClock",
-    "FetchTrades",
-    "FindListing",
-    "Finish",
-    "HistoryEngine",
-    "Wait",
-]
+__all__ = ["HistoryEngine"]
 
 FLUSH_INTERVAL_NS = 5 * NANOSECONDS
 """Rows wait no longer for a fuller batch, so that progress is durable."""
 CLOSING_WAIT_NS = 5 * NANOSECONDS
 """A bar that closes this soon is waited for, once: the exchange's clock may lag the one that clipped the request."""
-
-
-@dataclass(frozen=True, slots=True)
-class FetchClock:
-    """Ask the exchange's time; a known time at or after ``enough_ns`` is as good."""
-
-    enough_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class FetchBars:
-    """Ask for candles, answer with :meth:`HistoryEngine.on_bars`."""
-
-    wanted: BarsWanted
-
-
-@dataclass(frozen=True, slots=True)
-class FetchTrades:
-    """Ask for trades, answer with :meth:`HistoryEngine.on_trades`."""
-
-    wanted: TradesWanted
-
-
-@dataclass(frozen=True, slots=True)
-class FindListing:
-    """Ask since when there is data (or any time before ``before_ns`` at which there was)."""
-
-    before_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Let time pass, then do what follows."""
-
-    duration_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class EmitBatch:
-    """Append a record to the log; the last one only after all others are acknowledged."""
-
-    batch: market_pb2.OHLCBatch
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """The attempt is over once all its records are acknowledged."""
-
-    success: bool
-    rows: int
-    code: str = ""
-    message: str = ""
-
-
-Command = FetchClock | FetchBars | FetchTrades | FindListing | Wait | EmitBatch | Finish
 
 
 class HistoryEngine:

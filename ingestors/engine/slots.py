@@ -26,6 +26,7 @@ from ingestors.engine.job_state import (
     SlotCommand,
     StartJob,
 )
+from ingestors.engine.slot_table import SlotTable
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.ranges import Range, to_wire
@@ -70,16 +71,12 @@ class SlotEngine:
     def __init__(self, *, ingestor_id: str, ingestor_epoch: int, slots: Iterable[ExchangeSlots]) -> None:
         self._ingestor_id = ingestor_id
         self._ingestor_epoch = ingestor_epoch
-        self._slots: dict[int, Slot] = {}
-        self._next_slot_id = 0
+        self._slots = SlotTable(slots)
         self._jobs: dict[JobKey, RunningJob] = {}
         self._ended: dict[JobKey, Message] = {}
-        self._parked_until_ns: dict[str, int] = {}
         self._broker_epoch: int | None = None
         self._drain: _Drain | None = None
         self.counts = SlotCounts()
-        for wanted in slots:
-            self._resize(wanted)
 
     @property
     def running(self) -> Mapping[JobKey, RunningJob]:
@@ -89,7 +86,7 @@ class SlotEngine:
     @property
     def free_slots(self) -> int:
         """Slots that are on offer."""
-        return sum(slot.job is None for slot in self._slots.values())
+        return self._slots.free
 
     @property
     def broker_epoch(self) -> int | None:
@@ -140,14 +137,10 @@ class SlotEngine:
 
     def on_banned(self, key: JobKey, *, exchange: str, duration_ns: int, now_ns: int) -> list[SlotCommand]:
         """Give a job back because its exchange lets nobody in; park all slots of that exchange."""
-        until_ns = now_ns + duration_ns
-        self._parked_until_ns[exchange] = max(self._parked_until_ns.get(exchange, 0), until_ns)
+        self._slots.park(exchange, now_ns + duration_ns)
         job = self._jobs.get(key)
         covered = job.covered if job else ()
         message = self._reject(key, work_pb2.WorkReject.RATE_LIMITED, covered, wait_ns=duration_ns)
-        for slot in self._slots.values():
-            if slot.exchange == exchange:
-                slot.is_parked = True
         return self._end(key, message, now_ns)
 
     def drain(self, now_ns: int, *, within_ns: int | None) -> list[SlotCommand]:
@@ -164,30 +157,34 @@ class SlotEngine:
             # Its end did not arrive, or crossed with this repeat.
             self.counts.repeated_requests += 1
             return [Send(self._ended[key])]
-        refusal = self._refusal(request, now_ns)
-        if refusal is not None:
-            reason, wait_ns = refusal
+        slot = self._slots.takeable(request.slot_id, request.offer_sequence)
+        reason, wait_ns = self._refusal(request, slot, now_ns)
+        if slot is None or reason is not None:
             self.counts.refused_requests += 1
-            return [Send(self._reject(key, reason, (), wait_ns=wait_ns))]
-        slot = self._slots[request.slot_id]
-        slot.job = key
+            return [
+                Send(
+                    self._reject(
+                        key, work_pb2.WorkReject.NO_CAPACITY if reason is None else reason, (), wait_ns=wait_ns
+                    )
+                )
+            ]
+        self._slots.take(slot, key)
         lease_ns = (request.lease_ms or _LEASE_DEFAULT_MS) * _MILLISECOND_NS
         self._jobs[key] = RunningJob(slot.slot_id, slot.exchange, lease_ns, now_ns + lease_ns, now_ns, now_ns)
         self.counts.started += 1
         return [StartJob(key, request)]
 
-    def _refusal(self, request: work_pb2.DataRequest, now_ns: int) -> tuple[work_pb2.WorkReject.Reason, int] | None:
+    def _refusal(
+        self, request: work_pb2.DataRequest, slot: Slot | None, now_ns: int
+    ) -> tuple[work_pb2.WorkReject.Reason | None, int]:
         if self._drain is not None:
             return work_pb2.WorkReject.SHUTTING_DOWN, 0
-        slot = self._slots.get(request.slot_id)
-        if slot is None or slot.job is not None or slot.offer_sequence != request.offer_sequence:
-            return work_pb2.WorkReject.NO_CAPACITY, 0
-        if request.type == work_pb2.DataRequest.REALTIME_TICKS:
+        if slot is None or request.type == work_pb2.DataRequest.REALTIME_TICKS:
             return work_pb2.WorkReject.NO_CAPACITY, 0
         if _exchange_of(request.ticker) != slot.exchange:
             return work_pb2.WorkReject.UNSUPPORTED_EXCHANGE, 0
-        parked_ns = self._parked_until_ns.get(slot.exchange, 0) - now_ns
-        return (work_pb2.WorkReject.RATE_LIMITED, parked_ns) if parked_ns > 0 else None
+        parked_ns = self._slots.parked_ns(slot.exchange, now_ns)
+        return (work_pb2.WorkReject.RATE_LIMITED, parked_ns) if parked_ns else (None, 0)
 
     def _on_ping(self, ping: work_pb2.BrokerPing, now_ns: int) -> list[SlotCommand]:
         is_restart = self._broker_epoch is not None and ping.broker_epoch != self._broker_epoch
@@ -209,7 +206,7 @@ class SlotEngine:
         if action == work_pb2.IngestorControl.HEARTBEAT:
             return self._heartbeats(now_ns, every_ns=0) + self._offers(now_ns, every_ns=0)
         for wanted in control.config.slots:
-            self._resize(ExchangeSlots(wanted.exchange, wanted.historical_slots))
+            self._slots.resize(ExchangeSlots(wanted.exchange, wanted.historical_slots))
         limits = [SetRateLimit(limit.host, limit.weight_per_minute) for limit in control.config.rate_limits]
         return [*limits, *self._offers(now_ns, every_ns=OFFER_INTERVAL_NS)]
 
@@ -221,7 +218,7 @@ class SlotEngine:
         if job is None:
             return []
         self._remember(key, message)
-        self._free(job.slot_id)
+        self._slots.release(job.slot_id)
         return [Send(message), *self._offers(now_ns, every_ns=OFFER_INTERVAL_NS), *self._drained(now_ns)]
 
     def _remember(self, key: JobKey, message: Message) -> None:
@@ -229,21 +226,12 @@ class SlotEngine:
         if len(self._ended) > _ENDED_JOBS_MAX:
             del self._ended[next(iter(self._ended))]
 
-    def _free(self, slot_id: int) -> None:
-        slot = self._slots.get(slot_id)
-        if slot is None:
-            return
-        if slot.is_retired:
-            del self._slots[slot_id]
-            return
-        slot.renew()
-
     def _lose_leases(self, now_ns: int) -> list[SlotCommand]:
         """Stop jobs whose lease could not be renewed: by now another worker may have them."""
         lost = [key for key, job in self._jobs.items() if now_ns >= job.lease_until_ns]
         for key in lost:
             self.counts.leases_lost += 1
-            self._free(self._jobs.pop(key).slot_id)
+            self._slots.release(self._jobs.pop(key).slot_id)
         return [CancelJob(key, ErrorCode.LEASE_LOST) for key in lost]
 
     def _heartbeats(self, now_ns: int, *, every_ns: int, only: JobKey | None = None) -> list[SlotCommand]:
@@ -265,17 +253,7 @@ class SlotEngine:
     def _offers(self, now_ns: int, *, every_ns: int) -> list[SlotCommand]:
         if self._drain is not None:
             return []
-        commands: list[SlotCommand] = []
-        for slot in self._slots.values():
-            if slot.is_parked and now_ns >= self._parked_until_ns.get(slot.exchange, 0):
-                slot.is_parked = False
-                if slot.job is None:
-                    slot.renew()
-            is_due = slot.offered_ns is None or now_ns - slot.offered_ns >= every_ns
-            if slot.job is None and not slot.is_parked and is_due:
-                slot.offered_ns = now_ns
-                commands.append(Send(self._offer(slot)))
-        return commands
+        return [Send(self._offer(slot)) for slot in self._slots.due_offers(now_ns, every_ns=every_ns)]
 
     def _offer(self, slot: Slot) -> work_pb2.WorkerReady:
         return work_pb2.WorkerReady(
@@ -309,21 +287,6 @@ class SlotEngine:
                 commands += [CancelJob(key, ErrorCode.UNAVAILABLE), Send(reject)]
             self._jobs.clear()
         return commands if self._jobs else [*commands, Exit()]
-
-    def _resize(self, wanted: ExchangeSlots) -> None:
-        of_exchange = [s for s in self._slots.values() if s.exchange == wanted.exchange and not s.is_retired]
-        for _ in range(wanted.historical_slots - len(of_exchange)):
-            slot = Slot(self._next_slot_id, wanted.exchange)
-            slot.is_parked = wanted.exchange in self._parked_until_ns
-            self._slots[slot.slot_id] = slot
-            self._next_slot_id += 1
-        # Free slots go first: a running job is never taken away by a change of numbers.
-        surplus = sorted(of_exchange, key=lambda slot: slot.job is not None)
-        for slot in surplus[: max(0, len(of_exchange) - wanted.historical_slots)]:
-            if slot.job is None:
-                del self._slots[slot.slot_id]
-            else:
-                slot.is_retired = True
 
 
 def _exchange_of(ticker: str) -> str:

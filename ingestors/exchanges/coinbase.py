@@ -20,7 +20,7 @@ from ingestors.engine.values import (
     TradesPage,
 )
 from ingestors.exchanges.http import Dialect, HostClient
-from ingestors.exchanges.listing_search import find_first_bar_ns
+from ingestors.exchanges.listing_search import ListingSearch
 from ingestors.exchanges.market_list import make_ticker
 from ingestors.exchanges.numbers import as_list, as_object, increment, number, read_bars, read_trades, whole
 from relay.protocol.periods import NANOSECONDS
@@ -52,7 +52,7 @@ class CoinbaseAdapter:
 
     def __init__(self, host: HostClient, *, exchange: str = "COINBASE") -> None:
         self._host = host
-        self._listed_ns: dict[str, int] = {}
+        self._search = ListingSearch(window_rows_max=_WINDOW_ROWS_MAX)
         self._capabilities = Capabilities(
             exchange=exchange,
             native_periods=_PERIODS,
@@ -109,17 +109,12 @@ class CoinbaseAdapter:
 
     async def history_start_ns(self, listing: Listing, *, before_ns: int) -> int | None:
         """See the port; searched for by days, hours, minutes."""
-        known_ns = self._listed_ns.get(listing.native_symbol)
-        if known_ns is None:
-            known_ns = await find_first_bar_ns(
-                lambda wanted: self.fetch_bars_page(listing, wanted),
-                before_ns=before_ns,
-                now_ns=await self.server_time_ns(),
-                window_rows_max=_WINDOW_ROWS_MAX,
-            )
-            if known_ns is not None and known_ns >= before_ns:
-                self._listed_ns[listing.native_symbol] = known_ns
-        return known_ns
+        return await self._search.find(
+            listing.native_symbol,
+            lambda wanted: self.fetch_bars_page(listing, wanted),
+            before_ns=before_ns,
+            now=self.server_time_ns,
+        )
 
     async def close(self) -> None:
         """See the port."""
@@ -138,7 +133,7 @@ class CoinbaseAdapter:
             amount_increment=increment(entry.get("base_increment")),
             min_amount=increment(entry.get("base_min_size")),
             min_notional=increment(entry.get("min_market_funds")),
-            history_start_ns=self._listed_ns.get(str(entry["id"])),
+            history_start_ns=self._search.known_ns(str(entry["id"])),
         )
 
 

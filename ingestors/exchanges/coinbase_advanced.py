@@ -12,7 +12,7 @@ from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import Bar, BarsPage, Capabilities, Listing, RowOrder, TradesPage
 from ingestors.exchanges.coinbase import product_status
 from ingestors.exchanges.http import Dialect, HostClient
-from ingestors.exchanges.listing_search import find_first_bar_ns
+from ingestors.exchanges.listing_search import ListingSearch
 from ingestors.exchanges.market_list import make_ticker
 from ingestors.exchanges.numbers import as_list, as_object, increment, number, read_bars, whole
 from relay.protocol.periods import NANOSECONDS
@@ -56,7 +56,7 @@ class CoinbaseAdvancedAdapter:
 
     def __init__(self, host: HostClient, *, exchange: str = "COINBASE") -> None:
         self._host = host
-        self._listed_ns: dict[str, int] = {}
+        self._search = ListingSearch(window_rows_max=_WINDOW_ROWS_MAX)
         self._capabilities = Capabilities(
             exchange=exchange,
             native_periods=tuple(_GRANULARITIES),
@@ -108,17 +108,12 @@ class CoinbaseAdvancedAdapter:
 
     async def history_start_ns(self, listing: Listing, *, before_ns: int) -> int | None:
         """See the port; searched for by days, hours, minutes."""
-        known_ns = self._listed_ns.get(listing.native_symbol)
-        if known_ns is None:
-            known_ns = await find_first_bar_ns(
-                lambda wanted: self.fetch_bars_page(listing, wanted),
-                before_ns=before_ns,
-                now_ns=await self.server_time_ns(),
-                window_rows_max=_WINDOW_ROWS_MAX,
-            )
-            if known_ns is not None and known_ns >= before_ns:
-                self._listed_ns[listing.native_symbol] = known_ns
-        return known_ns
+        return await self._search.find(
+            listing.native_symbol,
+            lambda wanted: self.fetch_bars_page(listing, wanted),
+            before_ns=before_ns,
+            now=self.server_time_ns,
+        )
 
     async def close(self) -> None:
         """See the port."""
@@ -143,7 +138,7 @@ class CoinbaseAdvancedAdapter:
             min_amount=increment(entry.get("base_min_size")),
             min_notional=increment(entry.get("quote_min_size")),
             alias_of=None if alias_ticker is None else str(alias_ticker),
-            history_start_ns=self._listed_ns.get(str(entry["product_id"])),
+            history_start_ns=self._search.known_ns(str(entry["product_id"])),
         )
 
 

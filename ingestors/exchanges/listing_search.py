@@ -9,35 +9,57 @@ from ingestors.engine.values import BarsPage
 from relay.protocol.periods import NANOSECONDS, align_down_ns
 from relay.protocol.ranges import Range
 
-__all__ = ["find_first_bar_ns"]
+__all__ = ["ListingSearch"]
 
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
 
 Fetch = Callable[[BarsWanted], Awaitable[BarsPage]]
 
 
-async def find_first_bar_ns(fetch: Fetch, *, before_ns: int, now_ns: int, window_rows_max: int) -> int | None:
-    """Return the first bar's time after ``before_ns``, or that of an earlier one when there is any near before it.
+class ListingSearch:
+    """Remembers of each market when it was first seen, so that it is searched for once.
 
     Args:
-        fetch: asks for one window of bars.
-        before_ns: where the empty stretch begins.
-        now_ns: the exchange's clock.
         window_rows_max: buckets that one request may span.
     """
-    day_ns = _DAY * NANOSECONDS
-    today_ns = align_down_ns(before_ns, _DAY)
-    earlier = await _first_ns(fetch, _DAY, Range(today_ns - window_rows_max * day_ns, today_ns))
-    if earlier is not None:
-        return earlier
-    cursor_ns = today_ns
-    while cursor_ns < now_ns:
-        end_ns = cursor_ns + window_rows_max * day_ns
-        first_ns = await _first_ns(fetch, _DAY, Range(cursor_ns, end_ns))
-        if first_ns is not None:
-            return await _refine(fetch, first_ns)
-        cursor_ns = end_ns
-    return None
+
+    def __init__(self, *, window_rows_max: int) -> None:
+        self._window_rows_max = window_rows_max
+        self._listed_ns: dict[str, int] = {}
+        self._seen_ns: dict[str, int] = {}
+
+    def known_ns(self, symbol: str) -> int | None:
+        """Return a market's first bar when it has been found, else None."""
+        return self._listed_ns.get(symbol)
+
+    async def find(self, symbol: str, fetch: Fetch, *, before_ns: int, now: Callable[[], Awaitable[int]]) -> int | None:
+        """Return the first bar's time after ``before_ns``, or that of an earlier one when there is any near before it.
+
+        Args:
+            symbol: native symbol.
+            fetch: asks for one window of bars.
+            before_ns: where the empty stretch begins.
+            now: asks the exchange's clock.
+        """
+        listed_ns, seen_ns = self._listed_ns.get(symbol), self._seen_ns.get(symbol)
+        if listed_ns is not None:
+            return listed_ns
+        if seen_ns is not None and seen_ns <= before_ns:
+            return seen_ns
+        window_ns = self._window_rows_max * _DAY * NANOSECONDS
+        cursor_ns = align_down_ns(before_ns, _DAY)
+        earlier_ns = await _first_ns(fetch, _DAY, Range(cursor_ns - window_ns, cursor_ns))
+        if earlier_ns is not None:
+            self._seen_ns[symbol] = earlier_ns
+            return earlier_ns
+        now_ns = await now()
+        while cursor_ns < now_ns:
+            first_ns = await _first_ns(fetch, _DAY, Range(cursor_ns, cursor_ns + window_ns))
+            if first_ns is not None:
+                self._listed_ns[symbol] = await _refine(fetch, first_ns)
+                return self._listed_ns[symbol]
+            cursor_ns += window_ns
+        return None
 
 
 async def _refine(fetch: Fetch, first_ns: int) -> int:

@@ -11,16 +11,16 @@ import httpx
 
 from ingestors.clock import Clock
 from ingestors.engine.batches import BatchLimits, JobIdentity
-from ingestors.engine.history import (
+from ingestors.engine.commands import (
     EmitBatch,
     FetchBars,
     FetchClock,
     FetchTrades,
     FindListing,
     Finish,
-    HistoryEngine,
     Wait,
 )
+from ingestors.engine.history import HistoryEngine
 from ingestors.engine.job_state import JobResult
 from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import Bar, BarsPage, Capabilities, TradesPage

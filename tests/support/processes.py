@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -9,8 +10,12 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-__all__ = ["Process", "free_port", "wait_until"]
+__all__ = ["Process", "eventually", "free_port", "wait_until"]
+
+
+T = TypeVar("T")
 
 
 def free_port() -> int:
@@ -30,6 +35,18 @@ def wait_until(condition: Callable[[], object], *, what: str, deadline_s: float 
         if time.monotonic() > end:
             raise AssertionError(f"waited {deadline_s:.0f} s in vain for {what}")
         time.sleep(0.02)
+
+
+async def eventually(condition: Callable[[], T], *, what: str, deadline_s: float = 60.0) -> T:
+    """Like :func:`wait_until`, inside a running asyncio loop."""
+    end = time.monotonic() + deadline_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {deadline_s:.0f} s in vain for {what}")
+        await asyncio.sleep(0.005)
 
 
 class Process:

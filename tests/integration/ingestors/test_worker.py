@@ -30,6 +30,7 @@ from relay.protocol.times import parse_iso_ns
 from relay.protocol.v1 import market_pb2, work_pb2
 from relay.transport import SocketKind, new_context, open_async_socket
 from tests.support.ingestors import Bench, batches, bench, covered, rows
+from tests.support.processes import eventually
 
 SPAN = Range(parse_iso_ns("2024-03-05T02:00:00Z"), parse_iso_ns("2024-03-05T08:00:00Z"))
 DEADLINE_SECONDS = 30
@@ -72,12 +73,7 @@ class ScriptedBroker:
 
 
 async def until(condition: Callable[[], Any]) -> Any:
-    """Return the condition's value once it is true."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "the condition did not come true"
-        await asyncio.sleep(0.005)
-    return value
+    return await eventually(condition, what="the condition", deadline_s=DEADLINE_SECONDS)
 
 
 def request(offer: work_pb2.WorkerReady, **fields: Any) -> work_pb2.DataRequest:

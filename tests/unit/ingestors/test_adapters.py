@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import sys
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +17,7 @@ import httpx
 import pytest
 
 from ingestors.engine.bars_reader import BarsWanted
+from ingestors.engine.outcomes import parse_retry_after
 from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import Capabilities, Fidelity, Listing, ListingStatus
 from ingestors.exchanges.ccxt_generic import CcxtAdapter, keep_numbers_as_text, open_ccxt
@@ -184,6 +186,46 @@ def test_coinbase_is_asked_with_both_bounds_and_300_buckets_at_most() -> None:
     asyncio.run(adapter.fetch_bars_page(_listing("BTC/USD.COINBASE", "BTC-USD"), wanted))
     params = seen[0].url.params
     assert (params["start"], params["end"]) == ("2024-01-01T00:00:00Z", "2024-01-01T04:59:00Z")
+
+
+def test_the_machines_zone_moves_no_page_case_39(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Case 39: no 8 h hole between pages under UTC+8."""
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        test_coinbase_is_asked_with_both_bounds_and_300_buckets_at_most()
+        date, later = "Tue, 10 Jun 2025 10:00:00 GMT", "Tue, 10 Jun 2025 10:00:35 GMT"
+        assert parse_retry_after(later, date=date, wall_ns=0) == 35 * NANOSECONDS
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_coinbase_searches_for_a_listing_once() -> None:
+    listed_s = 1_700_000_040
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/time":
+            return httpx.Response(200, text='{"iso":"2024-01-01T00:00:00Z","epoch":1704067200}')
+        asked.append(request.url.params["start"])
+        step = int(request.url.params["granularity"])
+        first_s = listed_s // step * step
+        low, high = (parse_iso_ns(request.url.params[name]) // NANOSECONDS for name in ("start", "end"))
+        return httpx.Response(200, text=f"[[{first_s},1,1,1,1,1]]" if low <= first_s <= high else "[]")
+
+    adapter = _bench("COINBASE", answer).exchange.adapter
+    listing = _listing("BTC/USD.COINBASE", "BTC-USD")
+    before_ns = parse_iso_ns("2021-01-01T00:00:00Z")
+
+    async def scene() -> tuple[int | None, int | None]:
+        first = await adapter.history_start_ns(listing, before_ns=before_ns)
+        count = len(asked)
+        second = await adapter.history_start_ns(listing, before_ns=before_ns)
+        assert len(asked) == count
+        return first, second
+
+    assert asyncio.run(scene()) == (listed_s * NANOSECONDS, listed_s * NANOSECONDS)
 
 
 def test_coinbase_advanced_recorded_candles_are_read(recorded_data: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingestors.engine.batches import BatchLimits
-from ingestors.engine.history import FetchBars
+from ingestors.engine.commands import FetchBars
 from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import BadRow, Bar, BarsPage, Trade, TradesPage
 from relay.protocol.periods import NANOSECONDS
