@@ -18,7 +18,7 @@ from ingestors.simulation.faults import Fault, FaultKind, RetryAfter
 from ingestors.simulation.limits import Limits
 from ingestors.simulation.server import SimulatedExchange
 from ingestors.worker import Worker
-from relay.errors import RetryableError
+from relay.errors import RetryableError, SettingsError
 from relay.eventlog import LogPosition, platform_topics
 from relay.eventlog.memory import MemoryEventLog
 from relay.protocol.codes import ErrorCode
@@ -304,6 +304,14 @@ def test_a_cancelled_job_is_reported_and_writes_nothing_more() -> None:
     asyncio.run(scene())
 
 
+def _rebound(context: Any, endpoint: str) -> ScriptedBroker | None:
+    """Return a broker on an endpoint, or None while the closed socket still holds it."""
+    try:
+        return ScriptedBroker(context, epoch=2, endpoint=endpoint)
+    except SettingsError:
+        return None
+
+
 def test_a_restarted_broker_hears_all_offers_again_on_a_new_connection_case_74() -> None:
     """Case 74: nothing depends on an identity that a ROUTER might still hold."""
 
@@ -313,7 +321,7 @@ def test_a_restarted_broker_hears_all_offers_again_on_a_new_connection_case_74()
             await until(lambda: on.worker.status()["broker_epoch"] == 1)
             endpoint, old = on.broker.endpoint, on.broker
             await old.close()
-            on.broker = ScriptedBroker(on.context, epoch=2, endpoint=endpoint)
+            on.broker = await until(lambda: _rebound(on.context, endpoint))
             offers = await until(lambda: len(on.broker.of(work_pb2.WorkerReady)) >= 2 and on.broker.seen)
             assert {o.slot_id for o in offers if isinstance(o, work_pb2.WorkerReady)} == {0, 1}
             await until(lambda: on.worker.status()["broker_epoch"] == 2)
