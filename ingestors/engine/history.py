@@ -250,7 +250,7 @@ class HistoryEngine:
             return market_pb2.OHLCBatch.PARTIAL, ErrorCode.BEFORE_LISTING, text
         if self._unclosed and not self._is_full():
             text = f"bars are closed up to the exchange's time {format_ns(self._server_ns)}; ask for the rest later"
-            return market_pb2.OHLCBatch.PARTIAL, ErrorCode.UNAVAILABLE, text
+            return market_pb2.OHLCBatch.PARTIAL, ErrorCode.NOT_CLOSED_YET, text
         if not self._writer.rows and not self._delivered:
             text = f"no bars in the range; {self.counts.empty_answers} answers without rows agree"
             return market_pb2.OHLCBatch.NOT_FOUND, ErrorCode.NO_DATA, text

@@ -92,6 +92,38 @@ class LakeTables:
         bars = bars.cast(OHLC_COLUMNS).sort_by("start")
         return bars if limit is None else bars.slice(0, limit)
 
+    def read_bars_since(
+        self,
+        ticker: str,
+        period_seconds: int,
+        *,
+        within: Range,
+        limit: int | None = None,
+        snapshot_ids: Sequence[int] = (),
+    ) -> tuple[pa.Table, int, Sequence[int]]:
+        """Read bars at the head, which should descend from every snapshot that was told.
+
+        Returns:
+            Bars ascending by start; the head's snapshot id (0 without one); told snapshots that are not among its
+            ancestors: not visible yet, or expired.
+        """
+        with storage_errors("reading market.ohlc"):
+            table = open_table(self._catalog, OHLC_TABLE)
+            head = table.current_snapshot() if table is not None else None
+            if table is None or head is None:
+                return OHLC_COLUMNS.empty_table(), 0, list(snapshot_ids)
+            known = _ancestry(table, head.snapshot_id)
+            bars = table.scan(
+                row_filter=bars_filter(ticker, period_seconds, within), snapshot_id=head.snapshot_id
+            ).to_arrow()
+        bars = _ascending(bars.cast(OHLC_COLUMNS))
+        bars = bars if limit is None else bars.slice(0, limit)
+        return bars, head.snapshot_id, [told for told in snapshot_ids if told not in known]
+
+    def close(self) -> None:
+        """Let go of the catalog's connections."""
+        self._catalog.close()
+
     def markets(
         self, *, ticker: str = "", exchange: str = "", text: str = "", limit: int = 100
     ) -> tuple[Sequence[market_pb2.Market], int]:
@@ -129,6 +161,24 @@ def _at_snapshot(table: Table, wanted: int | None) -> int | None:
             return None
         cursor = parent_of.get(cursor)
     return wanted if wanted in parent_of else None
+
+
+def _ancestry(table: Table, snapshot_id: int) -> set[int]:
+    parent_of = {s.snapshot_id: s.parent_snapshot_id for s in table.metadata.snapshots}
+    found: set[int] = set()
+    cursor: int | None = snapshot_id
+    while cursor is not None:
+        found.add(cursor)
+        cursor = parent_of.get(cursor)
+    return found
+
+
+def _ascending(bars: pa.Table) -> pa.Table:
+    """Sort by start, unless it is so already, as within one sorted file."""
+    starts = bars["start"]
+    if len(bars) < 2 or pc.all(pc.less(starts.slice(0, len(bars) - 1), starts.slice(1))).as_py():
+        return bars
+    return bars.sort_by("start")
 
 
 def _ranges(cell: list[dict[str, int]]) -> list[Range]:

@@ -151,7 +151,7 @@ def test_the_open_candle_is_left_out_by_the_clock_not_by_its_place_case_17() -> 
     found, end = script.play(history(minutes(0, 20)))
     assert len(rows(found)) == 9
     assert covered(found) == [minutes(0, 9)]
-    assert (found[-1].status, end.code) == (PARTIAL, "UNAVAILABLE")
+    assert (found[-1].status, end.code) == (PARTIAL, "NOT_CLOSED_YET")
     complete, _ = Script(serving(bars), server_ns=T0 + 10 * MINUTE_NS).play(history(minutes(0, 10)))
     assert len(rows(complete)) == 10
 

@@ -1,0 +1,123 @@
+"""The history job as a real process on a real Kafka: poison, replay, lost checkpoints, hints, a cluster."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+import zmq
+
+from relay.protocol.envelope import decode
+from relay.protocol.ranges import Range
+from relay.protocol.registry import Channel
+from relay.protocol.v1 import market_pb2
+from relay.supervisor.java import find_java
+from relay.tables.catalog import open_catalog
+from tests.support.batches import BASE_NS, BTC, MINUTE_NS, batch, record
+from tests.support.processes import Process, free_port, wait_until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
+
+EVERYTHING = Range(0, 2 * 10**18)
+KEY = BTC.encode()
+
+
+def rows(job, name: str) -> list[dict]:
+    return open_catalog(job.settings.tables()).load_table(("market", name)).scan().to_arrow().to_pylist()
+
+
+def test_poison_goes_to_quarantine_kills_lose_and_double_nothing_and_hints_are_sent_case_115_129_130(history_job):
+    job = history_job()
+    context = zmq.Context()
+    pull = context.socket(zmq.PULL)
+    pull.linger, pull.rcvtimeo = 0, 120_000
+    pull.bind(f"tcp://127.0.0.1:{job.pull_port}")
+    try:
+        good = batch(range(10))
+        for value in (record(good), b"\x02poison", b"", record(batch(range(10, 20)))):
+            job.log.append(job.topic, key=KEY, value=value)
+        market = market_pb2.Market(market_id=BTC, exchange_id="BINANCE", native_symbol="BTCUSDT")
+        job.log.append(job.symbol_topic, key=KEY, value=record(market))
+        assert job.log.flush(30) == 0
+        job.start()
+        wait_until(lambda: len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 20, what="bars", deadline_s=120)
+        wait_until(lambda: len(rows(job, "quarantine")) == 2, what="quarantine", deadline_s=60)
+        assert {(r["reason"], r["offset"]) for r in rows(job, "quarantine")} == {
+            ("wrong_version", 1),
+            ("empty_frame", 2),
+        }
+        topics = {pull.recv_multipart()[0] for _ in range(3)}
+        assert f"OUTCOME:{good.job_id}".encode() in topics
+        assert b"METADATA_UPDATE" in topics
+
+        os.killpg(job.process.pid, signal.SIGKILL)
+        shutil.rmtree(job.folder / "checkpoints")
+        late = batch(range(20, 30))
+        job.log.append(job.topic, key=KEY, value=record(late)).result(30)
+        job.start()
+        wait_until(lambda: len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 30, what="bars", deadline_s=120)
+        wait_until(lambda: len(rows(job, "coverage")) == 3, what="coverage", deadline_s=60)
+        assert len(rows(job, "quarantine")) == 2
+        covered = job.lake().coverage(BTC, 60, within=EVERYTHING)
+        assert covered == [Range(BASE_NS, BASE_NS + 30 * MINUTE_NS)]
+        frames = pull.recv_multipart()
+        while frames[0] != f"OUTCOME:{late.job_id}".encode():
+            frames = pull.recv_multipart()
+        assert decode(frames[1:], Channel.NOTIFICATION).message.job_id == late.job_id
+        assert job.process.terminate() == 0
+    finally:
+        context.destroy(0)
+
+
+def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_by_executors(history_job):
+    job = history_job()
+    home = Path(pyspark.__file__).parent
+    port, java = free_port(), find_java()
+    environment = {
+        "SPARK_HOME": str(home),
+        "JAVA_HOME": str(java.home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    spark_class = str(home / "bin" / "spark-class")
+    deploy, url = "org.apache.spark.deploy", f"spark://127.0.0.1:{port}"
+    master = [spark_class, f"{deploy}.master.Master", "-h", "127.0.0.1", "-p", str(port)]
+    worker = [spark_class, f"{deploy}.worker.Worker", "-c", "2", "-m", "1g", "-h", "127.0.0.1"]
+    started = [
+        Process([*master, "--webui-port", str(free_port())], log=job.folder / "master.log", environment=environment),
+        Process(
+            [*worker, "--webui-port", str(free_port()), "-d", str(job.folder / "worker"), url],
+            log=job.folder / "worker.log",
+            environment=environment,
+        ),
+    ]
+    try:
+        for first in range(0, 400, 10):
+            job.log.append(job.topic, key=KEY, value=record(batch(range(first, first + 10))))
+        assert job.log.flush(30) == 0
+        submit = [
+            str(home / "bin" / "spark-submit"),
+            *("--master", url, "--conf", "spark.executor.memory=700m"),
+            *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"),
+            str(Path(__file__).resolve().parents[3] / "spark_jobs" / "jobs" / "submit.py"),
+            "history",
+        ]
+        job.start(submit, RELAY_JOB_MASTER="", RELAY_JOB_DRIVER_RECORDS_MAX="0", **environment)
+        wait_until(
+            lambda: job.counters() is not None and len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 400,
+            what="400 bars",
+            deadline_s=240,
+        )
+        wait_until(lambda: len(rows(job, "coverage")) == 40, what="40 coverage rows", deadline_s=60)
+        assert job.counters()["history.batches.in_executors"] >= 1
+        assert job.counters().get("history.batches.in_driver", 0) == 0
+    finally:
+        for process in started:
+            process.kill()
