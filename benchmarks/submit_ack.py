@@ -30,7 +30,7 @@ def run(*, quick: bool) -> Report:
         "submit_ack",
         "How long until a submitted request is durable and acknowledged, against a bare ROUTER that echoes?",
         layout="client (DEALER) → relay gateway → relay manager, three processes; echo: client → one process; loopback",
-        durability="the job is committed (SQLite, WAL, synchronous=FULL) before the answer; the bare echo writes nothing",
+        durability="the job is committed (SQLite, WAL, synchronous=FULL) before the answer; the bare echo has no disk",
     )
     count = 300 if quick else 3_000
     with tempfile.TemporaryDirectory() as name:
