@@ -1,0 +1,147 @@
+"""The same client for asyncio: it works in whichever loop is running, Jupyter's too."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+from relay.protocol.times import TimeUnit
+from relay_client.client import SYMBOLS_MAX, id_of, open_flows
+from relay_client.flow import run_async
+from relay_client.flows import ClientFlows, OnProgress
+from relay_client.history import History
+from relay_client.outcome import Outcome, Request
+from relay_client.probe import RelayInfo
+from relay_client.settings import ClientSettings
+from relay_client.symbols import Symbol
+from relay_client.times import TimeLike
+
+__all__ = ["AsyncClient"]
+
+
+class AsyncClient:
+    """A client of one relay whose calls are awaited; see :class:`relay_client.Client` for arguments and errors.
+
+    Cancelling a call stops the waiting only: a submitted request goes on, and asking again fetches nothing twice.
+    """
+
+    def __init__(
+        self,
+        host: str | None = None,
+        *,
+        request_port: int | None = None,
+        subscribe_port: int | None = None,
+        settings: ClientSettings | None = None,
+        config_file: Path | None = None,
+    ) -> None:
+        self._flows = open_flows(host, request_port, subscribe_port, settings=settings, config_file=config_file)
+        self._finalizer = weakref.finalize(self, ClientFlows.close, self._flows)
+
+    @property
+    def client_id(self) -> str:
+        """UUID of this client."""
+        return self._flows.session.client_id
+
+    async def history(
+        self,
+        ticker: str,
+        *,
+        start: TimeLike | None = None,
+        end: TimeLike | None = None,
+        last: str | None = None,
+        period: str | int = "1m",
+        limit: int | None = None,
+        unit: TimeUnit | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - a deadline for the request, told to the engine
+        on_progress: OnProgress | None = None,
+    ) -> History:
+        """Return bars; see :meth:`relay_client.Client.history`. ``on_progress`` is called in the loop."""
+        query = self._flows.query(ticker, start=start, end=end, last=last, period=period, limit=limit, unit=unit)
+        return await run_async(self._flows.history(query, timeout_s=timeout, on_progress=on_progress))
+
+    async def submit(
+        self,
+        ticker: str,
+        *,
+        start: TimeLike | None = None,
+        end: TimeLike | None = None,
+        last: str | None = None,
+        period: str | int = "1m",
+        limit: int | None = None,
+        unit: TimeUnit | None = None,
+        request_id: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> Request:
+        """Submit a request; see :meth:`relay_client.Client.submit`."""
+        query = self._flows.query(ticker, start=start, end=end, last=last, period=period, limit=limit, unit=unit)
+        return await run_async(self._flows.submit(query, request_id=request_id, timeout_s=timeout))
+
+    async def request_status(
+        self,
+        request: str | Request,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> Outcome:
+        """Return the state of a request; see :meth:`relay_client.Client.request_status`."""
+        return await run_async(self._flows.request_status(id_of(request), timeout_s=timeout))
+
+    async def wait(
+        self,
+        request: str | Request,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        on_progress: OnProgress | None = None,
+    ) -> Outcome:
+        """Return how a request ended; see :meth:`relay_client.Client.wait`."""
+        return (await self.wait_all([request], timeout=timeout, on_progress=on_progress))[0]
+
+    async def wait_all(
+        self,
+        requests: Iterable[str | Request],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        on_progress: OnProgress | None = None,
+    ) -> list[Outcome]:
+        """Return how requests ended, once all have; see :meth:`relay_client.Client.wait_all`."""
+        ids = [id_of(request) for request in requests]
+        return await run_async(self._flows.wait(ids, timeout_s=timeout, on_progress=on_progress))
+
+    async def symbols(
+        self,
+        text: str = "",
+        *,
+        ticker: str = "",
+        exchange: str = "",
+        refresh: bool = False,
+        limit: int = SYMBOLS_MAX,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> list[Symbol]:
+        """Return markets that match; see :meth:`relay_client.Client.symbols`."""
+        return await run_async(
+            self._flows.symbols(
+                ticker=ticker, exchange=exchange, text=text, refresh=refresh, limit=limit, timeout_s=timeout
+            )
+        )
+
+    async def probe(self, *, timeout: float | None = None) -> RelayInfo:  # noqa: ASYNC109
+        """Ask the relay about itself; see :meth:`relay_client.Client.probe`."""
+        return await run_async(self._flows.probe(timeout_s=timeout))
+
+    def counters(self) -> Mapping[str, int]:
+        """Return what this client has counted."""
+        return self._flows.session.counters.snapshot()
+
+    async def close(self) -> None:
+        """Close sockets and end the thread; harmless when repeated."""
+        await asyncio.to_thread(self._finalizer)
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,55 @@
+"""Options that the client's commands share, and the connection that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from relay_client.client import Client
+
+__all__ = ["connection_options", "json_option", "open_client", "range_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def connection_options(command: F) -> F:
+    """Add the options that say where the relay is."""
+    options = (
+        click.option("--host", help="Host of the relay. [default: RELAY_CLIENT_HOST, the file, 127.0.0.1]"),
+        click.option("--request-port", type=click.IntRange(1, 65_535), help="[default: 5559]"),
+        click.option("--subscribe-port", type=click.IntRange(1, 65_535), help="[default: 5558]"),
+        click.option("--config", type=click.Path(path_type=Path), help="Settings file (TOML, table [client])."),
+        click.option("--timeout", type=click.IntRange(1, 86_400), metavar="SECONDS", help="Deadline of the command."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def range_options(command: F) -> F:
+    """Add the options that say which bars."""
+    times = "ISO 8601 with Z or an offset; a date alone is midnight UTC"
+    options = (
+        click.argument("ticker"),
+        click.option("--start", help=f"First bar start: {times}."),
+        click.option("--end", help="Bars start before it. [default: now]"),
+        click.option("--last", metavar="SPAN", help="Instead of --start: 15m, 1h, 7d before the end."),
+        click.option("--period", default="1m", show_default=True, help="1m, 4h, 1d, 1w or whole seconds."),
+        click.option("--limit", type=click.IntRange(1), help="Only the first N bars from the start."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines; numbers as text.")
+
+
+def open_client(
+    *, host: str | None, request_port: int | None, subscribe_port: int | None, config: Path | None
+) -> Client:
+    """Return a client by command line, environment and file."""
+    return Client(host, request_port=request_port, subscribe_port=subscribe_port, config_file=config)

@@ -1,0 +1,43 @@
+"""Head and tail of bars as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from relay.protocol.periods import format_period
+from relay.protocol.scaled import plain_text
+from relay_client.history import Bar
+
+if TYPE_CHECKING:
+    from relay_client.history import History
+
+__all__ = ["bars_table"]
+
+_EDGE_ROWS = 5
+_NUMBERS = ("open", "high", "low", "close", "volume")
+
+
+def bars_table(bars: History) -> Table:
+    """Return a table of the first and last rows, all rows when there are few."""
+    query = bars.query
+    title = f"{query.ticker}  {format_period(query.period_seconds)}  {len(bars)} bars  {bars.status}"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("start (UTC)", no_wrap=True)
+    for name in (*_NUMBERS, "trades"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if len(bars) <= 2 * _EDGE_ROWS + 1:
+        _add(table, list(bars))
+        return table
+    _add(table, list(bars.head(_EDGE_ROWS)))
+    table.add_row("…", *["…"] * 6)
+    _add(table, list(bars.tail(_EDGE_ROWS)))
+    return table
+
+
+def _add(table: Table, bars: list[Bar]) -> None:
+    for bar in bars:
+        numbers = [plain_text(getattr(bar, name)) for name in _NUMBERS]
+        table.add_row(f"{bar.start:%Y-%m-%d %H:%M:%S}", *numbers, "" if bar.trades is None else str(bar.trades))

@@ -1,0 +1,229 @@
+"""The client: a few calls, each with a deadline; safe to share between threads."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+from relay.config import load_settings
+from relay.errors import SettingsError
+from relay.protocol.times import TimeUnit
+from relay_client.flow import run
+from relay_client.flows import ClientFlows, OnProgress
+from relay_client.history import History
+from relay_client.outcome import Outcome, Request
+from relay_client.probe import RelayInfo
+from relay_client.settings import ClientSettings
+from relay_client.symbols import Symbol
+from relay_client.times import TimeLike
+
+__all__ = ["SYMBOLS_MAX", "Client", "id_of", "open_flows"]
+
+SYMBOLS_MAX = 1_000
+
+
+def open_flows(
+    host: str | None,
+    request_port: int | None,
+    subscribe_port: int | None,
+    *,
+    settings: ClientSettings | None,
+    config_file: Path | None,
+) -> ClientFlows:
+    """Return the flows of a new client; arguments win over ``settings``, or over environment and file without them."""
+    given = {"host": host, "request_port": request_port, "subscribe_port": subscribe_port}
+    if settings is None:
+        return ClientFlows(load_settings(ClientSettings, overrides=given, config_file=config_file))
+    if config_file is not None:
+        raise SettingsError("expected either settings or config_file, got both; leave one out")
+    return ClientFlows(settings.model_copy(update={k: v for k, v in given.items() if v is not None}))
+
+
+class Client:
+    """A client of one relay.
+
+    Use it as a context manager, or call :meth:`close`; a client that is dropped closes itself. One background thread
+    owns its sockets and reconnects by itself. It does not survive a fork.
+
+    Args:
+        host: of the relay; else ``RELAY_CLIENT_HOST``, the file, 127.0.0.1.
+        request_port, subscribe_port: of the relay; else as above, 5559 and 5558.
+        settings: everything else; read from environment and file when left out.
+        config_file: TOML file with a table ``[client]``; else the one named by ``RELAY_CONFIG``.
+
+    Raises:
+        SettingsError: a setting or an address does not fit.
+    """
+
+    def __init__(
+        self,
+        host: str | None = None,
+        *,
+        request_port: int | None = None,
+        subscribe_port: int | None = None,
+        settings: ClientSettings | None = None,
+        config_file: Path | None = None,
+    ) -> None:
+        self._flows = open_flows(host, request_port, subscribe_port, settings=settings, config_file=config_file)
+        # Also runs at interpreter exit, so that a program that forgets to close still ends.
+        self._finalizer = weakref.finalize(self, ClientFlows.close, self._flows)
+
+    @property
+    def client_id(self) -> str:
+        """UUID of this client; its notifications come on ``RESPONSE:{client_id}``."""
+        return self._flows.session.client_id
+
+    def history(
+        self,
+        ticker: str,
+        *,
+        start: TimeLike | None = None,
+        end: TimeLike | None = None,
+        last: str | None = None,
+        period: str | int = "1m",
+        limit: int | None = None,
+        unit: TimeUnit | None = None,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> History:
+        """Return bars: what the tables hold, and what is missing there fetched first.
+
+        Args:
+            ticker: ``BASE/QUOTE.EXCHANGE``.
+            start, end: bars that start in [start, end): aware datetimes, ISO text with a zone, or integers with
+                ``unit``; an end left out is now.
+            last: instead of ``start``: ``1h``, ``7d`` before the end.
+            period: ``1m``, ``4h``, ``1d``, ``1w`` or whole seconds.
+            limit: only the first N bars from start.
+            unit: of integer times: ``s``, ``ms``, ``us``, ``ns``.
+            timeout: seconds for the whole call; else ``history_timeout_seconds``.
+            on_progress: called in this thread about once a second while requests run.
+
+        Raises:
+            SettingsError: an argument is wrong.
+            PeerError: the request was refused, or ended with an error that trying again does not mend.
+            RetryableError: something is away, or the deadline has passed; what was fetched is not fetched twice.
+        """
+        query = self._flows.query(ticker, start=start, end=end, last=last, period=period, limit=limit, unit=unit)
+        return run(self._flows.history(query, timeout_s=timeout, on_progress=on_progress))
+
+    def submit(
+        self,
+        ticker: str,
+        *,
+        start: TimeLike | None = None,
+        end: TimeLike | None = None,
+        last: str | None = None,
+        period: str | int = "1m",
+        limit: int | None = None,
+        unit: TimeUnit | None = None,
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Request:
+        """Submit a history request without waiting for its end; it is durable when this returns.
+
+        Args:
+            request_id: UUID text, to submit the same request again; else a new one.
+            timeout: seconds; else ``request_timeout_seconds``. The other arguments are those of :meth:`history`.
+
+        Raises:
+            SettingsError, PeerError, RetryableError: as :meth:`history`.
+        """
+        query = self._flows.query(ticker, start=start, end=end, last=last, period=period, limit=limit, unit=unit)
+        return run(self._flows.submit(query, request_id=request_id, timeout_s=timeout))
+
+    def request_status(self, request: str | Request, *, timeout: float | None = None) -> Outcome:
+        """Return the state of a request, PENDING while it runs.
+
+        Raises:
+            PeerError: UNKNOWN_REQUEST; never submitted, or ended too long ago.
+            RetryableError: relay or manager are away.
+        """
+        return run(self._flows.request_status(id_of(request), timeout_s=timeout))
+
+    def wait(
+        self, request: str | Request, *, timeout: float | None = None, on_progress: OnProgress | None = None
+    ) -> Outcome:
+        """Return how a request ended; ERROR is an outcome here, see :meth:`Outcome.raise_for_status`.
+
+        Args:
+            request: its id, or what :meth:`submit` returned.
+            timeout: seconds; else ``history_timeout_seconds``.
+            on_progress: called about once a second.
+
+        Raises:
+            PeerError: UNKNOWN_REQUEST.
+            RetryableError: TIMEOUT; the request has not ended by the deadline, and goes on.
+        """
+        return self.wait_all([request], timeout=timeout, on_progress=on_progress)[0]
+
+    def wait_all(
+        self,
+        requests: Iterable[str | Request],
+        *,
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> list[Outcome]:
+        """Return how requests ended, in their order, once all have; see :meth:`wait`."""
+        ids = [id_of(request) for request in requests]
+        return run(self._flows.wait(ids, timeout_s=timeout, on_progress=on_progress))
+
+    def symbols(
+        self,
+        text: str = "",
+        *,
+        ticker: str = "",
+        exchange: str = "",
+        refresh: bool = False,
+        limit: int = SYMBOLS_MAX,
+        timeout: float | None = None,
+    ) -> list[Symbol]:
+        """Return markets that match, ascending by ticker; none is an answer, not an error.
+
+        Args:
+            text: part of the ticker.
+            ticker, exchange: exact.
+            refresh: ask the exchange again first.
+            limit: at most so many.
+            timeout: seconds; else ``request_timeout_seconds``.
+
+        Raises:
+            PeerError: UNKNOWN_EXCHANGE.
+            RetryableError: something is away, or the exchange's list did not come in time.
+        """
+        return run(
+            self._flows.symbols(
+                ticker=ticker, exchange=exchange, text=text, refresh=refresh, limit=limit, timeout_s=timeout
+            )
+        )
+
+    def probe(self, *, timeout: float | None = None) -> RelayInfo:
+        """Ask the relay about itself.
+
+        Raises:
+            RetryableError: it does not answer.
+        """
+        return run(self._flows.probe(timeout_s=timeout))
+
+    def counters(self) -> Mapping[str, int]:
+        """Return what this client has counted (reconnects, rejected messages)."""
+        return self._flows.session.counters.snapshot()
+
+    def close(self) -> None:
+        """Close sockets and end the thread; harmless when repeated."""
+        self._finalizer()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def id_of(request: str | Request) -> str:
+    """Return the id of a request."""
+    return request if isinstance(request, str) else request.request_id

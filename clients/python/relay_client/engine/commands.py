@@ -1,0 +1,83 @@
+"""What the client's engine asks its loop to do, and the times it goes by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from relay.errors import RelayError
+
+__all__ = ["Command", "Fail", "Reconnect", "Resolve", "Send", "SessionTimes", "Subscribe", "Unsubscribe"]
+
+_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a message on the request socket; when it cannot go out now, tell the engine by ``on_unsent``."""
+
+    correlation: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Subscribe a topic."""
+
+    topic: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """Take a subscription back."""
+
+    topic: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reconnect:
+    """Close both sockets and open new ones; the subscriptions follow as commands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """What a caller waits for under a key has come."""
+
+    key: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """What a caller waits for under a key will not come."""
+
+    key: int
+    error: RelayError
+
+
+Command = Send | Subscribe | Unsubscribe | Reconnect | Resolve | Fail
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTimes:
+    """Durations of the engine.
+
+    Attributes:
+        reply_ns: after it an unanswered message is taken for lost.
+        beat_ns: silence after which the connection is made anew.
+        status_ns: how often the status of an awaited request is asked.
+        backoff_ns, backoff_max_ns: wait after "try again", doubled each time.
+        unsent_ns: wait after a message that could not go out (not connected yet).
+    """
+
+    reply_ns: int = 2_000 * _MS
+    beat_ns: int = 3_000 * _MS
+    status_ns: int = 10_000 * _MS
+    backoff_ns: int = 250 * _MS
+    backoff_max_ns: int = 5_000 * _MS
+    unsent_ns: int = 20 * _MS
+
+    def backoff(self, failures: int) -> int:
+        """Return the wait after so many failures in a row (1 for the first)."""
+        return min(self.backoff_max_ns, self.backoff_ns << min(failures - 1, 16))

@@ -1,0 +1,256 @@
+"""The client's one thread: it owns the sockets, always polls them, and drives the engine."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from google.protobuf.message import Message
+
+from relay.errors import RelayError, RetryableError
+from relay.observability import Counters
+from relay.protocol.codes import ErrorCode
+from relay.protocol.envelope import encode
+from relay.protocol.v1 import market_pb2, request_pb2
+from relay.transport import (
+    Poller,
+    SendOutcome,
+    Socket,
+    SocketKind,
+    SocketLimits,
+    Waker,
+    new_context,
+    open_socket,
+    receive,
+    send,
+    subscribe,
+    unsubscribe,
+)
+from relay_client.engine.commands import (
+    Command,
+    Fail,
+    Reconnect,
+    Resolve,
+    Send,
+    SessionTimes,
+    Subscribe,
+    Unsubscribe,
+)
+from relay_client.engine.session import CORRELATION_BYTES, SessionEngine
+from relay_client.settings import ClientSettings
+
+__all__ = ["Pending", "Session"]
+
+T = TypeVar("T")
+_BURST = 256
+_IDLE_NS = 1_000_000_000
+_HEARTBEAT_MS = 1_000
+_JOIN_S = 10.0
+_MS = 1_000_000
+Wish = Callable[[int], Iterable[Command]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending(Generic[T]):
+    """What a caller waits for; ``future`` may be waited for in any way, in any thread or loop."""
+
+    key: int
+    future: Future[T]
+
+
+class Session:
+    """Sockets, thread and engine of one client; every method may be called from any thread.
+
+    Args:
+        settings: addresses and times.
+    """
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.client_id = str(uuid.uuid4())
+        self.counters = Counters()
+        self._settings = settings
+        self._pid = os.getpid()
+        times = SessionTimes(
+            reply_ns=settings.reply_timeout_ms * _MS,
+            beat_ns=settings.beat_timeout_ms * _MS,
+            status_ns=settings.status_query_ms * _MS,
+        )
+        self._engine = SessionEngine(
+            self.client_id, times=times, new_nonce=lambda: str(uuid.uuid4()), count=self.counters.add
+        )
+        self._keys = itertools.count(1)
+        self._futures: dict[int, Future[Any]] = {}
+        self._wishes: deque[Wish] = deque()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._waker = Waker()
+        self._context = new_context(sockets_max=16)
+        # Opened here, so that a wrong address is an error of the constructor.
+        try:
+            self._dealer, self._sub = self._open()
+        except BaseException:
+            self._context.term()
+            self._waker.close()
+            raise
+        self._thread = threading.Thread(target=self._run, name="relay-client", daemon=True)
+        self._thread.start()
+
+    def ask(self, message: Message, *, timeout_s: float) -> Pending[Message]:
+        """Put a question to the relay or the manager."""
+        return self._post(lambda key, now, end: self._engine.ask(key, message, deadline_ns=end, now_ns=now), timeout_s)
+
+    def watch(
+        self, request_id: str, *, submitted: request_pb2.SubmitHistoricalRequest | None = None, timeout_s: float
+    ) -> Pending[request_pb2.HistoryReadyNotification]:
+        """Await the end of a request; call it before the submission of ``submitted``."""
+        return self._post(
+            lambda key, now, end: self._engine.watch(key, request_id, submitted=submitted, deadline_ns=end, now_ns=now),
+            timeout_s,
+        )
+
+    def locate(self, *, timeout_s: float) -> Pending[request_pb2.ProbeReply]:
+        """Await what the relay tells about itself."""
+        return self._post(lambda key, now, end: self._engine.locate(key, deadline_ns=end, now_ns=now), timeout_s)
+
+    def next_update(self, *, timeout_s: float) -> Pending[market_pb2.SymbolMetadataUpdated]:
+        """Await the next update of the symbols."""
+        return self._post(lambda key, now, end: self._engine.next_update(key, deadline_ns=end, now_ns=now), timeout_s)
+
+    def forget(self, *waited: Pending[Any]) -> None:
+        """Stop waiting; harmless for what has come already."""
+        keys = [pending.key for pending in waited if self._futures.pop(pending.key, None) is not None]
+        if keys and not self._closed and self._pid == os.getpid():
+            self._wishes.append(lambda now: [c for key in keys for c in self._engine.forget(key, now)])
+            self._waker.wake()
+
+    def check_usable(self) -> None:
+        """Raise when the client is closed, or was made before a fork.
+
+        Raises:
+            RelayError: with what to do.
+        """
+        if self._pid != os.getpid():
+            raise RelayError(
+                f"this client was made in process {self._pid} and is used in {os.getpid()}: sockets and threads do not "
+                "survive a fork; make a new client after it"
+            )
+        if self._closed:
+            raise RelayError("this client is closed; make a new one")
+
+    def close(self) -> None:
+        """Close the sockets and end the thread; whoever waits gets an error. Harmless when repeated."""
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            self._closed = True
+        self._waker.wake()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(_JOIN_S)
+
+    def _post(self, wish: Callable[[int, int, int], Iterable[Command]], timeout_s: float) -> Pending[Any]:
+        self.check_usable()
+        pending: Pending[Any] = Pending(next(self._keys), Future())
+        deadline_ns = time.monotonic_ns() + int(timeout_s * 1_000) * _MS
+        with self._lock:
+            self.check_usable()
+            self._futures[pending.key] = pending.future
+            self._wishes.append(lambda now: wish(pending.key, now, deadline_ns))
+        self._waker.wake()
+        return pending
+
+    def _run(self) -> None:
+        ended: RelayError = RetryableError("the client was closed", code=ErrorCode.CANCELLED)
+        try:
+            self._loop()
+        except Exception as error:  # noqa: BLE001 - whoever waits must learn of it, whatever it was
+            ended = RelayError(f"the client's thread failed, make a new client: {error!r}")
+            ended.__cause__ = error
+        finally:
+            with self._lock:
+                self._closed = True
+            for socket in (self._dealer, self._sub):
+                socket.close(0)
+            self._context.term()
+            self._waker.close()
+            for key in list(self._futures):
+                self._settle(key, ended)
+
+    def _loop(self) -> None:
+        self._poller = Poller([self._dealer, self._sub, self._waker.fileno()])
+        self._execute(self._engine.start(time.monotonic_ns()))
+        while not self._closed:
+            wait_ns = min(self._engine.due_ns() - time.monotonic_ns(), _IDLE_NS)
+            # Rounded up: a wait cut to whole milliseconds would spin until the due time.
+            self._poller.wait(max(0, -(-wait_ns // _MS)))
+            self._waker.drain()
+            while self._wishes:
+                self._execute(self._wishes.popleft()(time.monotonic_ns()))
+            for receive_from, handle in ((self._sub, self._engine.on_published), (self._dealer, self._engine.on_reply)):
+                for _ in range(_BURST):
+                    frames = receive(receive_from) if not receive_from.closed else None
+                    if frames is None:
+                        break
+                    self._execute(handle(frames, time.monotonic_ns()))
+            self._execute(self._engine.on_tick(time.monotonic_ns()))
+
+    def _execute(self, commands: Iterable[Command]) -> None:
+        for command in commands:
+            match command:
+                case Send(correlation, message):
+                    frames = [correlation.to_bytes(CORRELATION_BYTES, "big"), b"", *encode(message)]
+                    if send(self._dealer, frames) is not SendOutcome.SENT:
+                        self._engine.on_unsent(correlation, time.monotonic_ns())
+                case Subscribe(topic):
+                    subscribe(self._sub, topic)
+                case Unsubscribe(topic):
+                    unsubscribe(self._sub, topic)
+                case Resolve(key, message):
+                    self._settle(key, message)
+                case Fail(key, error):
+                    self._settle(key, error)
+                case Reconnect():
+                    self._reopen()
+
+    def _settle(self, key: int, result: Message | RelayError) -> None:
+        future = self._futures.pop(key, None)
+        if future is None:
+            return
+        with suppress(InvalidStateError):  # cancelled meanwhile: nobody waits
+            if isinstance(result, RelayError):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
+
+    def _reopen(self) -> None:
+        for socket in (self._dealer, self._sub):
+            self._poller.remove(socket)
+            socket.close(0)
+        self._dealer, self._sub = self._open()
+        for socket in (self._dealer, self._sub):
+            self._poller.add(socket)
+
+    def _open(self) -> tuple[Socket, Socket]:
+        settings = self._settings
+        # IMMEDIATE: nothing is queued for a relay that is away, to arrive when nobody waits for it any more.
+        asking = SocketLimits(frame_bytes_max=settings.published_bytes_max, heartbeat_ms=_HEARTBEAT_MS, immediate=True)
+        hearing = SocketLimits(
+            receive_queue_max=settings.receive_queue_max,
+            frame_bytes_max=settings.published_bytes_max,
+            heartbeat_ms=_HEARTBEAT_MS,
+        )
+        dealer = open_socket(self._context, SocketKind.DEALER, connect=[settings.requests_at], limits=asking)
+        try:
+            sub = open_socket(self._context, SocketKind.SUB, connect=[settings.published_at], limits=hearing)
+        except BaseException:
+            dealer.close(0)
+            raise
+        return dealer, sub

@@ -1,0 +1,60 @@
+"""Settings of a client: where the relay is, how long to wait, and the credentials of the tables."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field, SecretStr
+from pydantic_settings import SettingsConfigDict
+
+from relay.config import ApplicationSettings
+
+__all__ = ["ClientSettings"]
+
+
+class ClientSettings(ApplicationSettings):
+    """What a client is told; TOML table ``[client]``, environment ``RELAY_CLIENT_…``.
+
+    Where the tables are, the relay says; what is given here wins. Credentials never come from the relay.
+    """
+
+    application: ClassVar[str] = "client"
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix="RELAY_CLIENT_", env_nested_delimiter="__"
+    )
+
+    host: str = Field("127.0.0.1", min_length=1, description="host of the relay")
+    request_port: int = Field(5559, ge=1, le=65_535)
+    subscribe_port: int = Field(5558, ge=1, le=65_535)
+    request_endpoint: str = Field("", description="tcp://HOST:PORT; empty: made of host and request_port")
+    subscribe_endpoint: str = Field("", description="tcp://HOST:PORT; empty: made of host and subscribe_port")
+
+    history_timeout_seconds: int = Field(900, ge=1, le=86_400, description="until a history request must have ended")
+    request_timeout_seconds: int = Field(30, ge=1, le=86_400, description="until a question must be answered")
+    reply_timeout_ms: int = Field(2_000, ge=50, le=600_000, description="until a message is sent again")
+    beat_timeout_ms: int = Field(3_000, ge=100, le=600_000, description="silence after which the client reconnects")
+    status_query_ms: int = Field(10_000, ge=100, le=600_000, description="how often a waiting client asks the status")
+    receive_queue_max: int = Field(10_000, ge=1, le=10_000_000)
+    published_bytes_max: int = Field(1024 * 1024, ge=1024, le=64 * 1024 * 1024)
+    requests_max: int = Field(8, ge=1, le=1_000, description="requests for one history; closest gaps are merged")
+    rows_per_request_max: int = Field(1_000_000, ge=1, le=10_000_000)
+
+    catalog_uri: str = Field("", repr=False, description="empty: as the relay says; may hold a password")
+    catalog_name: str = Field("", description="empty: as the relay says")
+    warehouse: str = Field("", description="empty: as the relay says")
+    object_store_endpoint: str = Field("", description="empty: as the relay says")
+    catalog_user: str = Field("", description="put into an SQL catalog's address that has no user")
+    catalog_password: SecretStr = SecretStr("")
+    catalog_properties: dict[str, SecretStr] = Field(
+        default_factory=dict, description="further catalog properties, such as s3.access-key-id, credential"
+    )
+
+    @property
+    def requests_at(self) -> str:
+        """Endpoint of the relay's ROUTER."""
+        return self.request_endpoint or f"tcp://{self.host}:{self.request_port}"
+
+    @property
+    def published_at(self) -> str:
+        """Endpoint of the relay's XPUB."""
+        return self.subscribe_endpoint or f"tcp://{self.host}:{self.subscribe_port}"
