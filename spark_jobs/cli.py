@@ -22,7 +22,8 @@ def command(name: str, config: Path | None, master: str | None, log_level: str, 
     \b
     history   event log -> Iceberg tables market.ohlc, market.coverage, market.symbol_metadata
 
-    On a cluster: spark-submit --master ... spark_jobs/jobs/submit.py history
+    On a cluster: spark-submit --master ... --jars CONNECTORS spark_jobs/jobs/submit.py history
+    (CONNECTORS: the files in the folder that `relay doctor` names for jars spark, separated by commas)
     Ends with 0 on SIGTERM or Ctrl-C, 1 when the query cannot be kept running, 2 for wrong settings.
     """
     from relay.config import load_settings

@@ -36,7 +36,7 @@ def open_session(settings: JobSettings, *, name: str) -> SparkSession:
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.adaptive.coalescePartitions.enabled": "true",
         "spark.driver.memory": f"{settings.driver_memory_mebibytes}m",
-        **(_local_properties(settings) if settings.master.startswith("local") else _cluster_properties(settings)),
+        **(_local_properties(settings) if settings.master.startswith("local") else {}),
         **spark_catalog_properties(settings),
         **settings.spark_properties,
     }
@@ -92,13 +92,6 @@ def _local_properties(settings: JobSettings) -> dict[str, str]:
         jars = sorted(str(path) for path in settings.jars_folder.glob("*.jar"))
         properties["spark.driver.extraClassPath"] = ":".join(jars)
     return properties
-
-
-def _cluster_properties(settings: JobSettings) -> dict[str, str]:
-    # spark-submit gives the master; the jars travel to the executors unless they are there already.
-    if settings.jars_folder is None:
-        return {}
-    return {"spark.jars": ",".join(sorted(str(path.resolve()) for path in settings.jars_folder.glob("*.jar")))}
 
 
 def _jdbc(settings: JobSettings) -> dict[str, str]:

@@ -105,6 +105,7 @@ def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_
         submit = [
             str(home / "bin" / "spark-submit"),
             *("--master", url, "--conf", "spark.executor.memory=700m"),
+            *("--jars", ",".join(str(path) for path in sorted(job.settings.jars_folder.glob("*.jar")))),
             *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"),
             str(Path(__file__).resolve().parents[3] / "spark_jobs" / "jobs" / "submit.py"),
             "history",
