@@ -11,7 +11,7 @@ __all__ = ["command"]
 
 
 @click.command("job")
-@click.argument("name", type=click.Choice(["history"]))
+@click.argument("name", type=click.Choice(["history", "archive"]))
 @click.option("--config", type=click.Path(path_type=Path), help="Settings file (TOML, table [job]).")
 @click.option("--master", help="Spark master, such as local[2] or spark://HOST:7077.")
 @click.option("--log-level", default="INFO", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]))
@@ -21,6 +21,7 @@ def command(name: str, config: Path | None, master: str | None, log_level: str, 
 
     \b
     history   event log -> Iceberg tables market.ohlc, market.coverage, market.symbol_metadata
+    archive   write the class archive that makes the next starts faster, and end
 
     On a cluster: spark-submit --master ... --jars CONNECTORS spark_jobs/jobs/submit.py history
     (CONNECTORS: the files in the folder that `relay doctor` names for jars spark, separated by commas)
@@ -33,6 +34,10 @@ def command(name: str, config: Path | None, master: str | None, log_level: str, 
 
     configure_logging(process=f"job-{name}", level=log_level)
     settings = load_settings(JobSettings, overrides={"master": master}, config_file=config)
+    if name == "archive":
+        from spark_jobs.jobs.archive import write_archive
+
+        raise SystemExit(write_archive(settings))
     stopping = threading.Event()
     watch_parent(parent_pid, stopping.set)
     raise SystemExit(run_history(settings, stopping=stopping))

@@ -69,6 +69,7 @@ def up(*, config: Path | None, once: bool, no_first_request: bool, **overrides: 
             code = _first_request(settings, supervisor, say)
         if not (once or supervisor.stopping):
             _say_what_next(settings, console)
+            supervisor.archive_classes()
             supervisor.stay()
     finally:
         say("stopping")

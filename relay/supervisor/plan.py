@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from relay.supervisor.java import Java, cache_folder
 from relay.supervisor.kafka_server import KafkaServer
 from relay.supervisor.settings import UpSettings
 
-__all__ = ["Part", "part_settings", "platform_parts"]
+__all__ = ["Part", "archive_part", "class_archive", "part_settings", "platform_parts"]
 
 RELAY = (sys.executable, "-c", "from relay.cli import main; main()")
 
@@ -71,7 +72,19 @@ def platform_parts(settings: UpSettings, *, java: Java, kafka: KafkaServer, conf
     return parts
 
 
-def part_settings(settings: UpSettings, *, jars: Path) -> dict[str, dict[str, Any]]:
+def class_archive(jars: Path, java: Java) -> Path:
+    """Return where the archive of these jars' classes for this Java is kept."""
+    origin = hashlib.sha256(str(java.home.resolve()).encode()).hexdigest()[:8]
+    return cache_folder() / f"{jars.name}-java{java.version}-{origin}.jsa"
+
+
+def archive_part(config_file: Path) -> Part:
+    """Return the process that writes the class archive; it yields to everything else."""
+    environment = {"RELAY_CONFIG": str(config_file)}
+    return Part("archive", ("nice", "-n", "19", *RELAY, "job", "archive"), environment=environment)
+
+
+def part_settings(settings: UpSettings, *, jars: Path, archive: Path) -> dict[str, dict[str, Any]]:
     """Return the settings of every application, by TOML table."""
     host, ports = settings.host, settings.ports
     data = settings.data_folder.resolve()
@@ -120,7 +133,7 @@ def part_settings(settings: UpSettings, *, jars: Path) -> dict[str, dict[str, An
             "checkpoint_folder": str(data / "checkpoints"),
             "master": settings.spark_master,
             "jars_folder": str(jars),
-            "class_archive": str(cache_folder() / f"spark-{jars.name}.jsa"),
+            "class_archive": str(archive),
             "status_address": host,
             "status_port": ports.history_status,
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from relay.supervisor.children import Child, is_ready, stop_all
 from relay.supervisor.jars_store import ensure_jars
 from relay.supervisor.java import find_java
 from relay.supervisor.kafka_server import KafkaServer
-from relay.supervisor.plan import part_settings, platform_parts
+from relay.supervisor.plan import archive_part, class_archive, part_settings, platform_parts
 from relay.supervisor.settings import UpSettings
 from relay.transport.ports import port_holder
 
@@ -50,6 +51,8 @@ class Supervisor:
         (self._folder / "manager").mkdir(exist_ok=True)
         self._lock = _lock(self._folder)
         self._children: list[Child] = []
+        self._archiving: Child | None = None
+        self._archive = Path()
         self.config_file = self._folder / "run" / "relay.toml"
 
     def prepare(self) -> None:
@@ -63,7 +66,8 @@ class Supervisor:
                 )
         java = find_java()
         jars = {group: ensure_jars(group, java, say=self._say) for group in ("kafka", "spark")}
-        self.config_file.write_text(tomlkit.dumps(part_settings(settings, jars=jars["spark"])))
+        self._archive = class_archive(jars["spark"], java)
+        self.config_file.write_text(tomlkit.dumps(part_settings(settings, jars=jars["spark"], archive=self._archive)))
         kafka = KafkaServer(
             java, jars["kafka"], self._folder / "kafka", ports.kafka, ports.kafka_controller, settings.host
         )
@@ -113,6 +117,14 @@ class Supervisor:
         if changed:
             self._write_state()
 
+    def archive_classes(self) -> None:
+        """Once for each machine: let a low-priority process write the archive that makes the next starts faster."""
+        if self._archive.exists():
+            return
+        part = archive_part(self.config_file)
+        self._archiving = Child(part, self._folder / "logs" / f"{part.name}.log")
+        self._archiving.start(time.monotonic())
+
     def stay(self) -> None:
         """Look after the parts until :meth:`request_stop`."""
         while not self._stopping.wait(0.25):
@@ -129,6 +141,8 @@ class Supervisor:
 
     def stop(self) -> None:
         """Stop all parts and give the folder free."""
+        if self._archiving is not None:
+            self._archiving.signal(signal.SIGKILL, group=True)
         killed = stop_all(self._children, within_s=self._settings.stop_seconds)
         if killed:
             self._say(f"had to kill {', '.join(killed)}")

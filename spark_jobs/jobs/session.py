@@ -15,8 +15,13 @@ from spark_jobs.jobs.settings import JobSettings
 __all__ = ["open_session", "spark_catalog_properties"]
 
 
-def open_session(settings: JobSettings, *, name: str) -> SparkSession:
+def open_session(settings: JobSettings, *, name: str, archiving: bool = False) -> SparkSession:
     """Open a session with the lake's catalog and Kafka's connector.
+
+    Args:
+        settings: of the job.
+        name: application name.
+        archiving: write the classes that were loaded to ``settings.class_archive`` when the JVM ends.
 
     Raises:
         SettingsError: no usable Java.
@@ -36,7 +41,7 @@ def open_session(settings: JobSettings, *, name: str) -> SparkSession:
         "spark.sql.streaming.metricsEnabled": "false",
         "spark.sql.adaptive.coalescePartitions.enabled": "true",
         "spark.driver.memory": f"{settings.driver_memory_mebibytes}m",
-        **(_local_properties(settings) if settings.master.startswith("local") else {}),
+        **(_local_properties(settings, archiving=archiving) if settings.master.startswith("local") else {}),
         **spark_catalog_properties(settings),
         **settings.spark_properties,
     }
@@ -72,11 +77,11 @@ def spark_catalog_properties(settings: JobSettings) -> dict[str, str]:
     return properties
 
 
-def _local_properties(settings: JobSettings) -> dict[str, str]:
-    # The driver alone: loopback addresses, a quick collector, and class data from an archive made at the first end.
+def _local_properties(settings: JobSettings, *, archiving: bool) -> dict[str, str]:
+    # The driver alone: loopback addresses, a quick collector, and class data from an archive where there is one.
     options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    if settings.class_archive is not None:
-        flag = "SharedArchiveFile" if settings.class_archive.exists() else "ArchiveClassesAtExit"
+    if settings.class_archive is not None and (archiving or settings.class_archive.exists()):
+        flag = "ArchiveClassesAtExit" if archiving else "SharedArchiveFile"
         options += [f"-XX:{flag}={settings.class_archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xshare:auto"]
     properties = {
         "spark.driver.host": "127.0.0.1",

@@ -37,7 +37,7 @@ class JobSettings(ApplicationSettings):
     spark_properties: dict[str, str] = Field(default_factory=dict, description="further Spark settings")
     jars_folder: Path | None = Field(None, description="folder with the connector jars; None leaves it to Spark")
     driver_memory_mebibytes: int = Field(640, ge=256, le=262_144)
-    class_archive: Path | None = Field(None, description="AppCDS archive for a faster start; made when missing")
+    class_archive: Path | None = Field(None, description="AppCDS archive for a faster start; used when it is there")
     records_per_batch_max: int = Field(2_000, ge=1, le=1_000_000)
     driver_records_max: int = Field(
         300, ge=0, le=100_000, description="micro-batches of at most so many records commit from the driver"

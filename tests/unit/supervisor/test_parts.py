@@ -33,7 +33,9 @@ def test_pauses_between_restarts_grow_and_begin_anew_after_a_minute_alive():
 @pytest.mark.parametrize("live", [True, False])
 def test_the_settings_that_the_supervisor_writes_are_those_that_the_parts_know(tmp_path, model, live):
     file = tmp_path / "relay.toml"
-    file.write_text(tomlkit.dumps(part_settings(UpSettings(data_folder=tmp_path, live=live), jars=tmp_path)))
+    file.write_text(
+        tomlkit.dumps(part_settings(UpSettings(data_folder=tmp_path, live=live), jars=tmp_path, archive=tmp_path))
+    )
     settings = load_settings(model, config_file=file)
     assert settings.status_address == "127.0.0.1"
 
