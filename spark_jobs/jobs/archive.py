@@ -7,6 +7,7 @@ import time
 
 import structlog
 
+from relay.eventlog import SYMBOL_TOPIC
 from spark_jobs.jobs.history.decode import RECORD_COLUMNS
 from spark_jobs.jobs.session import open_session
 from spark_jobs.jobs.settings import JobSettings
@@ -31,7 +32,7 @@ def write_archive(settings: JobSettings) -> int:
     (
         session.read.format("kafka")
         .option("kafka.bootstrap.servers", settings.log_bootstrap_servers)
-        .option("subscribePattern", ".*")
+        .option("subscribe", settings.topic_prefix + SYMBOL_TOPIC)
         .load()
         .select(*RECORD_COLUMNS)
         .limit(1)
