@@ -1,0 +1,1 @@
+"""The platform in containers, run for real: ``make compose-test``."""
