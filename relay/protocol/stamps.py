@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from relay.protocol.registry import MessageType
+from google.protobuf.message import Message
+
+from relay.protocol.registry import Channel, channel_types
 from relay.protocol.topics import is_unstamped
 from relay.protocol.v1 import common_pb2
 
-__all__ = ["Stamper"]
+__all__ = ["STAMPED_IDS", "Stamper"]
 
-_WITHOUT_STAMP = frozenset({MessageType.MARKET, MessageType.HISTORY_READY, MessageType.PROBE})
-"""In these, field 15 is something else or nothing."""
-_FIELD_15_LENGTH_DELIMITED = bytes([15 << 3 | 2])
+_STAMP_FIELD = 15
+_STAMP_TAG = bytes([_STAMP_FIELD << 3 | 2])
+
+
+def _carries_stamp(message_class: type[Message]) -> bool:
+    field = message_class.DESCRIPTOR.fields_by_number.get(_STAMP_FIELD)
+    return field is not None and field.message_type is common_pb2.PublishStamp.DESCRIPTOR
+
+
+STAMPED_IDS = frozenset(i for i, c in channel_types(Channel.MARKET_DATA).items() if _carries_stamp(c))
+"""Type ids with room for a stamp; in Market and HistoryReadyNotification field 15 is something else."""
 
 
 class Stamper:
@@ -29,11 +39,11 @@ class Stamper:
 
         In protobuf a later field replaces an earlier one of the same number, so no decoding is needed.
         """
-        if is_unstamped(topic) or body[0] in _WITHOUT_STAMP:
+        if is_unstamped(topic) or body[0] not in STAMPED_IDS:
             return body
         sequence = self._sequences.get(topic, 0) + 1
         self._sequences[topic] = sequence
         stamp = common_pb2.PublishStamp(
             publisher_epoch=self.epoch, topic_sequence=sequence, published_at=now_ns
         ).SerializeToString()
-        return body + _FIELD_15_LENGTH_DELIMITED + bytes([len(stamp)]) + stamp
+        return body + _STAMP_TAG + bytes([len(stamp)]) + stamp

@@ -23,6 +23,7 @@ from relay.tables.filters import bars_filter, tickers_filter, union
 from relay.tables.merge import key_spans, latest_rows
 from relay.tables.offsets import SourceOffsets, stored_offsets
 from relay.tables.schema import OHLC_KEY, OHLC_TABLE, SYMBOL_TABLE, TABLE_COLUMNS
+from relay.tables.transaction import LeanTransaction
 
 __all__ = ["IcebergTables", "open_writable_tables"]
 
@@ -74,15 +75,33 @@ class IcebergTables:
         columns, kept = TABLE_COLUMNS[name], reached.summary(batch_id=batch_id)
 
         def commit(table: Table) -> None:
-            table.append(rows.cast(columns), snapshot_properties=kept)
+            with LeanTransaction(table) as change:
+                change.append(rows.cast(columns), snapshot_properties=kept)
 
         return self._commit(name, commit)
 
-    def expire_snapshots(self, name: str, *, older_than: datetime) -> None:
-        """Forget old snapshots; the head always stays, and with it the offsets that it keeps."""
+    def expire_snapshots(self, name: str, *, older_than: datetime, count_max: int) -> None:
+        """Forget old snapshots; the head always stays, and with it the offsets that it keeps.
+
+        Args:
+            name: of the table.
+            older_than: snapshots before this time go.
+            count_max: of the others only so many stay, the newest: each one makes every commit and read dearer.
+        """
         with storage_errors(f"expiring snapshots of {name}"):
+            table = self._table(name)
+            newest_first = sorted(table.metadata.snapshots, key=lambda s: s.sequence_number or 0, reverse=True)
+            kept = {ref.snapshot_id for ref in table.metadata.refs.values()}
+            oldest_ms = older_than.timestamp() * 1000
+            old = [
+                snapshot.snapshot_id
+                for place, snapshot in enumerate(newest_first)
+                if snapshot.snapshot_id not in kept and (place >= count_max or snapshot.timestamp_ms < oldest_ms)
+            ]
+            if not old:
+                return
             try:
-                self._table(name).maintenance.expire_snapshots().older_than(older_than).commit()
+                table.maintenance.expire_snapshots().by_ids(old).commit()
             except CommitFailedException:
                 _LOG.info("snapshot_expiry_lost_a_race table=%s", name)
 
@@ -107,10 +126,11 @@ class IcebergTables:
             changed = not _same_rows(existing, merged, key)
             if not changed:
                 return
-            if len(existing) == 0:
-                table.append(merged, snapshot_properties=dict(kept))
-            else:
-                table.overwrite(merged, overwrite_filter=matching, snapshot_properties=dict(kept))
+            with LeanTransaction(table) as change:
+                if len(existing) == 0:
+                    change.append(merged, snapshot_properties=dict(kept))
+                else:
+                    change.overwrite(merged, overwrite_filter=matching, snapshot_properties=dict(kept))
 
         snapshot_id = self._commit(name, commit)
         return snapshot_id if changed else None

@@ -43,7 +43,10 @@ class JobSettings(ApplicationSettings):
         300, ge=0, le=100_000, description="micro-batches of at most so many records commit from the driver"
     )
     snapshot_retention_hours: int = Field(24, ge=1, le=24 * 365)
-    maintenance_every_batches: int = Field(500, ge=1, le=1_000_000)
+    snapshots_max: int = Field(
+        200, ge=1, le=100_000, description="newest snapshots that stay; each one makes commits and reads dearer"
+    )
+    maintenance_every_batches: int = Field(100, ge=1, le=1_000_000)
     status_address: str = "127.0.0.1"
     status_port: int = Field(9105, ge=0, le=65_535)
 

@@ -49,7 +49,7 @@ class NotificationForwarder:
             self._mark(envelope.message.job_id or topic[len(_OUTCOME) :].decode("ascii", "replace"))
             return
         self._counters.add("manager.notifications.forwarded")
-        self._publisher.publish(topic, envelope.message, body=envelope.body, now_ns=now_ns)
+        self._publisher.publish(topic, envelope.body, now_ns=now_ns)
 
     def _topic(self, envelope: Envelope) -> bytes:
         """Return the topic; a notice about a request is only ever the manager's own word."""

@@ -8,29 +8,12 @@ from relay.observability import Counters
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import VERSION_FRAME
 from relay.protocol.registry import type_id_of
-from relay.protocol.topics import MANAGER_HEARTBEAT, TOPIC_BYTES_MAX, is_unstamped
-from relay.protocol.v1 import common_pb2, market_pb2
+from relay.protocol.stamps import Stamper
+from relay.protocol.topics import MANAGER_HEARTBEAT, TOPIC_BYTES_MAX
+from relay.protocol.v1 import market_pb2
 from relay.transport import SendOutcome, Socket, receive, send
 
-__all__ = ["Publisher", "append_stamp", "carries_stamp"]
-
-_STAMP_FIELD = 15
-_STAMP_TAG = bytes([_STAMP_FIELD << 3 | 2])
-
-
-def carries_stamp(message: Message) -> bool:
-    """Return whether a message has room for a stamp; in Market and HistoryReadyNotification field 15 is another."""
-    field = message.DESCRIPTOR.fields_by_number.get(_STAMP_FIELD)
-    return field is not None and field.message_type is common_pb2.PublishStamp.DESCRIPTOR
-
-
-def append_stamp(body: bytes, stamp: common_pb2.PublishStamp) -> bytes:
-    """Return the serialised message with the stamp behind it; the message is not encoded again.
-
-    A stamp is shorter than 128 bytes, so its length is one byte.
-    """
-    payload = stamp.SerializeToString()
-    return body + _STAMP_TAG + bytes([len(payload)]) + payload
+__all__ = ["Publisher"]
 
 
 class Publisher:
@@ -45,8 +28,8 @@ class Publisher:
     def __init__(self, socket: Socket, *, epoch: int, counters: Counters) -> None:
         self._socket = socket
         self._epoch = epoch
+        self._stamper = Stamper(epoch)
         self._counters = counters
-        self._sequences: dict[bytes, int] = {}
         self._subscriptions: set[bytes] = set()
 
     def read_subscriptions(self) -> list[bytes]:
@@ -68,25 +51,21 @@ class Publisher:
         wanted = topic.encode()
         return any(wanted[:length] in self._subscriptions for length in range(len(wanted) + 1))
 
-    def publish(self, topic: bytes, message: Message, *, body: bytes, now_ns: int) -> None:
+    def publish(self, topic: bytes, body: bytes, *, now_ns: int) -> None:
         """Publish a message, stamped where its topic and type carry stamps.
 
         Args:
             topic: where.
-            message: decoded, to know its type.
             body: type id and serialised protobuf.
             now_ns: present time.
         """
-        if not is_unstamped(topic) and carries_stamp(message):
-            sequence = self._sequences[topic] = self._sequences.get(topic, 0) + 1
-            stamp = common_pb2.PublishStamp(publisher_epoch=self._epoch, topic_sequence=sequence, published_at=now_ns)
-            body = append_stamp(body, stamp)
+        body = self._stamper.stamp(topic, body, now_ns=now_ns)
         outcome = send(self._socket, [topic, VERSION_FRAME, body])
         self._counters.add("manager.publish.sent" if outcome is SendOutcome.SENT else "manager.publish.dropped")
 
     def publish_notification(self, topic: str, notification: bytes, message: Message, *, now_ns: int) -> None:
         """Publish a stored notification."""
-        self.publish(topic.encode(), message, body=bytes([type_id_of(message)]) + notification, now_ns=now_ns)
+        self.publish(topic.encode(), bytes([type_id_of(message)]) + notification, now_ns=now_ns)
 
     def beat(self, *, now_ns: int) -> None:
         """Publish the manager's own beat."""
@@ -98,4 +77,4 @@ class Publisher:
             state=market_pb2.Heartbeat.UP,
         )
         body = bytes([type_id_of(beat)]) + beat.SerializeToString()
-        self.publish(MANAGER_HEARTBEAT, beat, body=body, now_ns=now_ns)
+        self.publish(MANAGER_HEARTBEAT, body, now_ns=now_ns)

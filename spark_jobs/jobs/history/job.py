@@ -173,4 +173,4 @@ class HistoryJob:
     def _expire(self) -> None:
         older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)
         for name in (OHLC_TABLE, COVERAGE_TABLE, SYMBOL_TABLE):
-            self._tables.expire_snapshots(name, older_than=older_than)
+            self._tables.expire_snapshots(name, older_than=older_than, count_max=self._settings.snapshots_max)

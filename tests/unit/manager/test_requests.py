@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from relay.errors import PeerError
-from relay.protocol.v1 import common_pb2, market_pb2, request_pb2
+from relay.protocol.v1 import request_pb2
 from spark_jobs.manager.engine.requests import (
     RequestRules,
     check_admission,
@@ -16,7 +16,6 @@ from spark_jobs.manager.engine.requests import (
     notification_topic,
     read_request,
 )
-from spark_jobs.manager.publisher import append_stamp, carries_stamp
 from tests.unit.manager.world import BTC, MINUTE, NOW, START, minutes, request
 
 
@@ -111,19 +110,3 @@ def test_the_clients_topic_wins_over_the_requests_own() -> None:
     assert notification_topic(asked) == f"RESPONSE:{asked.client_id}"
     own = request(client_id=None)
     assert notification_topic(own) == f"HISTORY_READY:{own.request_id}"
-
-
-def test_a_stamp_is_appended_without_encoding_the_message_again() -> None:
-    bar = market_pb2.OHLC(ticker=BTC, open=1, volume="1.5", is_final=True)
-    stamp = common_pb2.PublishStamp(publisher_epoch=2**63, topic_sequence=2**40, published_at=NOW)
-    stamped = market_pb2.OHLC.FromString(append_stamp(bar.SerializeToString(), stamp))
-    assert stamped.stamp == stamp
-    stamped.ClearField("stamp")
-    assert stamped == bar
-
-
-def test_messages_whose_field_fifteen_is_something_else_are_never_stamped() -> None:
-    assert carries_stamp(market_pb2.OHLC())
-    assert carries_stamp(market_pb2.SymbolMetadataUpdated())
-    assert not carries_stamp(market_pb2.Market())
-    assert not carries_stamp(request_pb2.HistoryReadyNotification())
