@@ -97,8 +97,8 @@ class ClientFlows:
 
     def submit(self, query: HistoryQuery, *, request_id: str | None, timeout_s: float | None) -> Flow[Request]:
         """Submit one request and return once it is durable."""
-        message = _submission(query, query.wanted, self.session.client_id, limit=query.limit, request_id=request_id)
-        message.start_time = query.start_ns
+        span = Range(query.start_ns, query.end_ns)
+        message = _submission(query, span, self.session.client_id, limit=query.limit, request_id=request_id)
         answer = yield from _answer(self._ask(message, timeout_s), self.session)
         if not isinstance(answer, request_pb2.SubmitResponse):
             raise _unexpected(answer)
