@@ -1,0 +1,123 @@
+"""Times as users write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from relay_client.times import from_ns, parse_range, parse_span_ns, parse_time_ns
+
+from relay.errors import SettingsError
+from relay.protocol.times import TIME_NS_MAX, TIME_NS_MIN, format_ns
+
+NOW_NS = 1_800_000_000 * 10**9
+EXPECTED_NS = 1_769_860_800 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("value", "unit"),
+    [
+        ("2026-01-31T12:00:00Z", None),
+        ("2026-01-31T13:00:00+01:00", None),
+        (datetime(2026, 1, 31, 12, tzinfo=UTC), None),
+        (datetime(2026, 1, 31, 7, tzinfo=timezone(timedelta(hours=-5))), None),
+        (pd.Timestamp("2026-01-31T12:00:00Z"), None),
+        (1_769_860_800, "s"),
+        (1_769_860_800_000, "ms"),
+        (1_769_860_800_000_000, "us"),
+        (1_769_860_800_000_000_000, "ns"),
+        (np.int64(1_769_860_800), "s"),
+    ],
+)
+def test_every_accepted_form_means_the_same_instant(value, unit):
+    assert parse_time_ns(value, unit=unit) == EXPECTED_NS
+
+
+def test_a_date_alone_is_midnight_utc():
+    assert parse_time_ns("2026-01-31") == parse_time_ns(date(2026, 1, 31)) == EXPECTED_NS - 12 * 3600 * 10**9
+
+
+def test_a_pandas_timestamp_keeps_its_nanosecond():
+    assert parse_time_ns(pd.Timestamp(EXPECTED_NS + 7, unit="ns", tz="UTC")) == EXPECTED_NS + 7
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "advice"),
+    [
+        (datetime(2026, 1, 31, 12), None, "make it aware"),  # noqa: DTZ001
+        (pd.Timestamp("2026-01-31T12:00:00"), None, "make it aware"),
+        (pd.NaT, None, "NaT"),
+        (np.datetime64("2026-01-31T12:00:00"), None, "aware datetime"),
+        ("2026-01-31T12:00:00", None, "add Z"),
+        ("1769860800", None, "does not say its unit"),
+        ("31.01.2026", None, "expected a time such as"),
+        ("now", None, "expected a time such as"),
+        (1_769_860_800, None, "add unit="),
+        (1_769_860_800, "minutes", "expected unit"),
+        (1_769_860_800_000, "s", "check the unit"),
+        (1_769_860_800, "ms", "check the unit"),
+        (1_769_860_800.5, "s", "expected an aware datetime"),
+        (True, "s", "expected an aware datetime"),
+        (None, None, "expected an aware datetime"),
+    ],
+)
+def test_what_is_naive_or_ambiguous_is_refused_with_what_to_do_case_45(value, unit, advice):
+    with pytest.raises(SettingsError, match=advice) as raised:
+        parse_time_ns(value, unit=unit, what="start")
+    assert raised.value.code == "INVALID_TIME"
+    assert "start" in str(raised.value) or "unit" in str(raised.value)
+
+
+@given(st.integers(TIME_NS_MIN // 1000, TIME_NS_MAX // 1000 - 1))
+def test_a_datetime_and_its_text_come_back_as_the_same_microsecond(time_us):
+    time_ns = time_us * 1000
+    assert parse_time_ns(from_ns(time_ns)) == time_ns
+    assert parse_time_ns(format_ns(time_ns)) == time_ns
+
+
+@given(
+    st.datetimes(
+        datetime(1990, 1, 1),  # noqa: DTZ001
+        datetime(2090, 1, 1),  # noqa: DTZ001
+        timezones=st.timezones(),
+        allow_imaginary=False,
+    )
+)
+def test_the_zone_of_a_datetime_does_not_matter(moment):
+    assert parse_time_ns(moment) == parse_time_ns(moment.astimezone(UTC))
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_time_or_a_refusal(text):
+    try:
+        assert TIME_NS_MIN <= parse_time_ns(text) <= TIME_NS_MAX
+    except SettingsError as error:
+        assert error.code == "INVALID_TIME"
+
+
+def test_a_range_is_start_or_last_and_its_end_may_be_left_out():
+    hour_ns = 3600 * 10**9
+    assert parse_span_ns("1h") == hour_ns
+    assert parse_range(start=None, end=None, last="1h", unit=None, now_ns=NOW_NS) == (NOW_NS - hour_ns, NOW_NS)
+    assert parse_range(start=NOW_NS - 5, end=None, last=None, unit="ns", now_ns=NOW_NS) == (NOW_NS - 5, NOW_NS)
+
+
+@pytest.mark.parametrize(
+    ("given_times", "advice"),
+    [
+        ({"start": None, "last": None}, "neither"),
+        ({"start": "2026-01-01", "last": "1h"}, "both"),
+        ({"start": "2026-01-02", "end": "2026-01-01"}, "end after start"),
+        ({"start": "2026-01-02", "end": "2026-01-02"}, "end after start"),
+        ({"last": "yesterday"}, "15m, 1h, 7d"),
+        ({"last": "1mo"}, "15m, 1h, 7d"),
+    ],
+)
+def test_a_range_that_is_none_is_refused(given_times, advice):
+    times = {"start": None, "end": None, "last": None, **given_times}
+    with pytest.raises(SettingsError, match=advice):
+        parse_range(**times, unit=None, now_ns=NOW_NS)
