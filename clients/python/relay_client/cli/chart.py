@@ -20,7 +20,6 @@ __all__ = ["Candle", "draw_candles", "draw_chart"]
 
 _UP, _DOWN, _WICK = "█", "░", "│"
 _COLUMNS_MIN = 10
-_GUTTER_MAX = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +39,17 @@ def draw_chart(bars: pa.Table, *, width: int, height: int) -> str:
         bars: as :meth:`relay_client.History.to_arrow` returns them, at least one row.
         width, height: in characters.
     """
-    candles = _gathered(bars, max(_COLUMNS_MIN, width - _GUTTER_MAX))
-    labels = [plain_text(max(c.high for c in candles)), plain_text(min(c.low for c in candles))]
+    import pyarrow.compute as pc
+
+    labels = [plain_text(pc.max(bars["high"]).as_py()), plain_text(pc.min(bars["low"]).as_py())]
     gutter = max(map(len, labels)) + 1
+    candles = _gathered(bars, max(_COLUMNS_MIN, width - gutter))
     lines = draw_candles(candles, height=height - 1)
     edge = {0: labels[0], len(lines) - 1: labels[1]}
     drawn = [f"{edge.get(i, ''):>{gutter - 1}} {line}" for i, line in enumerate(lines)]
     first, last = (f"{bars['start'][i].as_py():%Y-%m-%d %H:%M}" for i in (0, len(bars) - 1))
-    space = max(2, len(candles) - len(first) - len(last))
-    return "\n".join([*drawn, f"{'':>{gutter}}{first}{'':>{space}}{last}"])
+    space = len(candles) - len(first) - len(last)
+    return "\n".join([*drawn, f"{'':>{gutter}}{first}" + (f"{'':>{space}}{last}" if space > 1 else "")])
 
 
 def draw_candles(candles: Sequence[Candle], *, height: int) -> list[str]:

@@ -71,7 +71,7 @@ def command(
         _show(bars, chart=sys.stdout.isatty() if chart is None else chart)
     _tell_missing(bars)
     if strict and bars.status == "PARTIAL":
-        raise click.exceptions.Exit(EXIT_PARTIAL)
+        raise SystemExit(EXIT_PARTIAL)
 
 
 @contextmanager

@@ -241,8 +241,9 @@ def _unanswered(ask: _Ask) -> RetryableError:
             "Ask again, nothing is fetched twice",
             code=ErrorCode.UNAVAILABLE,
         )
+    fate = "did not answer until the deadline" if ask.sent else "could not be asked before the deadline"
     return RetryableError(
-        "the relay did not answer until the deadline; check its address and that it runs (relay status)",
+        f"the relay {fate}; check its address and that it runs (relay status), or allow more time",
         code=ErrorCode.TIMEOUT,
     )
 
