@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -74,6 +75,8 @@ def load_settings(
         config_file = Path(os.environ[CONFIG_FILE_VARIABLE])
     if config_file is not None and not config_file.is_file():
         raise SettingsError(f"expected a settings file at {config_file}, but there is none")
+    if config_file is not None and model.application not in _tables(config_file):
+        config_file = None
     _refuse_unknown_variables(model)
 
     class Bound(model):  # type: ignore[misc, valid-type]
@@ -91,6 +94,15 @@ def load_settings(
     except ValueError as error:
         raise SettingsError(f"settings of {model.application} cannot be read: {error}") from error
     return model.model_construct(_fields_set=values.model_fields_set, **dict(values))
+
+
+def _tables(config_file: Path) -> set[str]:
+    """Names of the applications that a settings file speaks of; one file serves all, each with its own table."""
+    try:
+        with config_file.open("rb") as handle:
+            return {name for name, table in tomllib.load(handle).items() if isinstance(table, dict)}
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"expected a TOML file at {config_file}: {error}") from error
 
 
 def _refuse_unknown_variables(model: type[ApplicationSettings]) -> None:

@@ -15,6 +15,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
+from pyiceberg.table.update.snapshot import ExpireSnapshots
 
 from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
@@ -101,7 +102,8 @@ class IcebergTables:
             if not old:
                 return
             try:
-                table.maintenance.expire_snapshots().by_ids(old).commit()
+                with LeanTransaction(table) as change:
+                    ExpireSnapshots(change).by_ids(old).commit()
             except CommitFailedException:
                 _LOG.info("snapshot_expiry_lost_a_race table=%s", name)
 

@@ -60,6 +60,15 @@ def test_command_line_goes_over_environment_over_file_over_defaults(tmp_path, mo
     assert found.object_store_endpoint == ""
 
 
+def test_a_file_without_the_applications_table_leaves_the_defaults_and_a_broken_one_is_told(tmp_path):
+    file = tmp_path / "relay.toml"
+    file.write_text("[manager]\nstatus_port = 1\n")
+    assert load_settings(GatewaySettings, config_file=file).status_port == 9101
+    file.write_text("[gateway\n")
+    with pytest.raises(SettingsError, match="expected a TOML file"):
+        load_settings(GatewaySettings, config_file=file)
+
+
 def test_a_settings_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(SettingsError, match="there is none"):
         load_settings(GatewaySettings, config_file=tmp_path / "none.toml")
