@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from relay_client.engine.plan import HistoryQuery, merge_closest, plan_requests, split_long
 
@@ -30,6 +30,7 @@ def plan(q: HistoryQuery, covered=(), *, now_ns: int = LATER, requests_max: int 
 spans = st.tuples(st.integers(0, 200), st.integers(1, 40)).map(lambda t: minutes(t[0], t[0] + t[1]))
 
 
+@settings(deadline=None)
 @given(spans, st.lists(spans, max_size=12), st.integers(1, 5), st.integers(1, 50))
 def test_the_requests_hold_every_gap_and_nothing_outside_the_question(asked, covered, requests_max, rows_max):
     planned = plan(query(asked), covered, requests_max=requests_max, rows_max=rows_max)
@@ -42,6 +43,7 @@ def test_the_requests_hold_every_gap_and_nothing_outside_the_question(asked, cov
     assert bool(planned) == bool(missing)
 
 
+@settings(deadline=None)
 @given(st.lists(spans, min_size=1, max_size=12).map(union), st.integers(1, 12))
 def test_merging_keeps_the_count_and_covers_all_gaps(gaps, count_max):
     merged = merge_closest(gaps, count_max=count_max)

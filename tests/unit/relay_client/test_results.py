@@ -11,7 +11,7 @@ from io import StringIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from relay_client.cli.chart import Candle, draw_candles, draw_chart
 from relay_client.cli.output import check_format, write_file, write_json
@@ -63,6 +63,7 @@ def test_an_empty_result_works_in_every_form():
     assert "0 bars, NOT_FOUND" in repr(empty)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 30), st.integers(0, 40))
 def test_head_and_tail_are_the_ends(count, wanted):
     bars = history([str(10 + i) for i in range(count)])
@@ -122,6 +123,7 @@ def test_candles_rise_filled_and_fall_shaded():
     assert draw_candles([rising, falling], height=5) == ["││", "█░", "█░", "█░", "││"]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.decimals(1, 10**6, places=3).map(str), min_size=1, max_size=400),
     st.integers(40, 200),

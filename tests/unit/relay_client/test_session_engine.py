@@ -217,6 +217,17 @@ def test_a_waited_request_is_asked_for_every_ten_seconds_case_84(ready):
     assert [c.key for c in ready.take(Resolve)][-1] == 101
 
 
+def test_an_unanswered_status_query_is_not_repeated_once_the_end_was_heard(ready):
+    message = ready.submit()
+    (send,) = ready.take(Send)
+    ready.reply(send, _Response(request_id=message.request_id))
+    ready.wait(10)
+    assert len(ready.take(Send)) == 1
+    ready.published(f"RESPONSE:{CLIENT}", ready.end(message))
+    ready.wait(20)
+    assert ready.take(Send) == []
+
+
 def test_a_relay_that_says_the_manager_is_away_does_not_end_a_request(ready):
     message = ready.submit()
     (send,) = ready.take(Send)
@@ -357,6 +368,7 @@ def test_a_store_that_fails_for_a_moment_is_asked_again(ready):
     assert isinstance(error_for("STORAGE", ""), StorageError)
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=5))
 def test_any_bytes_on_either_socket_are_dropped_and_counted(frames):
     script = Script()

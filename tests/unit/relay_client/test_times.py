@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from relay_client.times import from_ns, parse_range, parse_span_ns, parse_time_ns
 
@@ -72,6 +72,7 @@ def test_what_is_naive_or_ambiguous_is_refused_with_what_to_do_case_45(value, un
     assert "start" in str(raised.value) or "unit" in str(raised.value)
 
 
+@settings(deadline=None)
 @given(st.integers(TIME_NS_MIN // 1000, TIME_NS_MAX // 1000 - 1))
 def test_a_datetime_and_its_text_come_back_as_the_same_microsecond(time_us):
     time_ns = time_us * 1000
@@ -79,6 +80,7 @@ def test_a_datetime_and_its_text_come_back_as_the_same_microsecond(time_us):
     assert parse_time_ns(format_ns(time_ns)) == time_ns
 
 
+@settings(deadline=None)
 @given(
     st.datetimes(
         datetime(1990, 1, 1),  # noqa: DTZ001
@@ -91,6 +93,7 @@ def test_the_zone_of_a_datetime_does_not_matter(moment):
     assert parse_time_ns(moment) == parse_time_ns(moment.astimezone(UTC))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_a_time_or_a_refusal(text):
     try:
