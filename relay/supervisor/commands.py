@@ -87,12 +87,13 @@ def down(*, config: Path | None, **overrides: Any) -> None:
     if state is None or not isinstance(state["pid"], int):
         click.echo(f"nothing runs on {settings.data_folder.resolve()}")
         return
-    process = psutil.Process(state["pid"])
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(settings.stop_seconds + 10)
-    except psutil.TimeoutExpired as error:
-        raise RetryableError(f"relay up (pid {process.pid}) has not ended yet; look at its terminal") from error
+    psutil.Process(state["pid"]).send_signal(signal.SIGTERM)
+    deadline_s = time.monotonic() + settings.stop_seconds + 10
+    # The lock is free when the supervisor is gone, whoever its parent is and whether it has been waited for.
+    while read_state(settings.data_folder) is not None:
+        if time.monotonic() > deadline_s:
+            raise RetryableError(f"relay up (pid {state['pid']}) has not ended yet; look at its terminal")
+        time.sleep(0.1)
     click.echo("stopped")
 
 

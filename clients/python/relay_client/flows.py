@@ -67,11 +67,16 @@ class ClientFlows:
             SettingsError: with the code of the argument that is wrong.
         """
         self.session.check_usable()
-        start_ns, end_ns = parse_range(start=start, end=end, last=last, unit=unit, now_ns=time.time_ns())
         try:
-            query = HistoryQuery(str(parse_ticker(ticker)), parse_period(period), start_ns, end_ns, limit)
+            parsed_ticker, period_seconds = str(parse_ticker(ticker)), parse_period(period)
         except PeerError as error:
             raise SettingsError(str(error), code=error.code) from error
+        now_ns = time.time_ns()
+        if last is not None:
+            # "The last two hours" are those of closed bars: the running one is not asked for.
+            now_ns = align_down_ns(now_ns, period_seconds)
+        start_ns, end_ns = parse_range(start=start, end=end, last=last, unit=unit, now_ns=now_ns)
+        query = HistoryQuery(parsed_ticker, period_seconds, start_ns, end_ns, limit)
         query.check(rows_max=self.settings.rows_per_request_max)
         return query
 

@@ -24,20 +24,22 @@ def bars_table(bars: History) -> Table:
     """Return a table of the first and last rows, all rows when there are few."""
     query = bars.query
     title = f"{query.ticker}  {format_period(query.period_seconds)}  {len(bars)} bars  {bars.status}"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("start (UTC)", no_wrap=True)
     for name in (*_NUMBERS, "trades"):
         table.add_column(name, justify="right", no_wrap=True)
+    # Seconds only where they say something: the table shall fit 80 columns.
+    clock = "%Y-%m-%d %H:%M" if query.period_seconds % 60 == 0 else "%Y-%m-%d %H:%M:%S"
     if len(bars) <= 2 * _EDGE_ROWS + 1:
-        _add(table, list(bars))
+        _add(table, list(bars), clock)
         return table
-    _add(table, list(bars.head(_EDGE_ROWS)))
+    _add(table, list(bars.head(_EDGE_ROWS)), clock)
     table.add_row("…", *["…"] * 6)
-    _add(table, list(bars.tail(_EDGE_ROWS)))
+    _add(table, list(bars.tail(_EDGE_ROWS)), clock)
     return table
 
 
-def _add(table: Table, bars: list[Bar]) -> None:
+def _add(table: Table, bars: list[Bar], clock: str) -> None:
     for bar in bars:
         numbers = [plain_text(getattr(bar, name)) for name in _NUMBERS]
-        table.add_row(f"{bar.start:%Y-%m-%d %H:%M:%S}", *numbers, "" if bar.trades is None else str(bar.trades))
+        table.add_row(f"{bar.start:{clock}}", *numbers, "" if bar.trades is None else str(bar.trades))
