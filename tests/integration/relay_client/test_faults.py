@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from relay_client import Client, RequestStatus
 
 from relay.errors import RetryableError
 from relay.protocol.v1 import request_pb2
+from relay_client import Client, RequestStatus
 from tests.support.client_world import BTC, GatewayWorld, minutes
 from tests.support.processes import wait_until
 
@@ -183,7 +183,6 @@ def test_symbols_that_are_being_fetched_are_awaited_by_their_update(world):
 
 def test_a_relay_that_is_not_there_is_told_at_the_deadline(tmp_path: Path):
     from relay_client import ClientSettings
-
     from tests.support.processes import free_port
 
     settings = ClientSettings(request_port=free_port(), subscribe_port=free_port())

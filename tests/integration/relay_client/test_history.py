@@ -6,12 +6,12 @@ import time
 from decimal import Decimal
 
 import pytest
-from relay_client import RequestStatus
 
 from relay.errors import PeerError, RetryableError
 from relay.protocol.periods import align_down_ns
 from relay.protocol.ranges import Range
 from relay.protocol.v1 import request_pb2
+from relay_client import RequestStatus
 from tests.support.client_world import BASE_NS, BTC, MINUTE_NS, minutes
 
 _Ready = request_pb2.HistoryReadyNotification

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from relay_client import AsyncClient, Client
 
 from relay.errors import RelayError
+from relay_client import AsyncClient, Client
 from tests.support.client_world import BTC, minutes
 from tests.support.processes import Process, wait_until
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pyarrow as pa
-from relay_client import History, RequestStatus
-from relay_client.engine.plan import HistoryQuery
-from relay_client.history import BAR_COLUMNS
 
 from relay.protocol.ranges import Range
 from relay.tables.schema import OHLC_COLUMNS
+from relay_client import History, RequestStatus
+from relay_client.engine.plan import HistoryQuery
+from relay_client.history import BAR_COLUMNS
 
 MINUTE_NS = 60 * 10**9
 BASE_NS = 1_700_000_040 * 10**9

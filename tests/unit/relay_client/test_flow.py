@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import Future
 
 import pytest
+
 from relay_client.flow import Flow, call, result_of, run, run_async, wait
 
 

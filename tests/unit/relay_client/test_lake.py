@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from relay_client import ClientSettings
-from relay_client.lake import table_settings
 
 from relay.config import load_settings
 from relay.errors import SettingsError
 from relay.protocol.v1 import request_pb2
+from relay_client import ClientSettings
+from relay_client.lake import table_settings
 
 TOLD = request_pb2.ProbeReply(
     catalog_uri="postgresql+psycopg2://db/lake",

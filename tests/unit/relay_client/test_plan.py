@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from relay_client.engine.plan import HistoryQuery, merge_closest, plan_requests, split_long
 
 from relay.errors import SettingsError
 from relay.protocol.ranges import Range, subtract, union
+from relay_client.engine.plan import HistoryQuery, merge_closest, plan_requests, split_long
 
 MINUTE = 60 * 10**9
 BASE = 1_700_000_040 * 10**9

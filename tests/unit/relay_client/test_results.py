@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from relay_client.cli.chart import Candle, draw_candles, draw_chart
-from relay_client.cli.output import check_format, write_file, write_json
-from relay_client.cli.table import bars_table
 from rich.console import Console
 
 from relay.errors import SettingsError, StorageError
+from relay_client.cli.chart import Candle, draw_candles, draw_chart
+from relay_client.cli.output import check_format, write_file, write_json
+from relay_client.cli.table import bars_table
 from tests.unit.relay_client.bars import BASE_NS, FINE, history
 
 

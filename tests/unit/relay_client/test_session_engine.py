@@ -8,12 +8,12 @@ import uuid
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from relay_client.engine.commands import Fail, Reconnect, Resolve, Send, SessionTimes, Subscribe, Unsubscribe
-from relay_client.engine.session import SessionEngine
 
 from relay.errors import AccessError, PeerError, RetryableError, StorageError
 from relay.protocol.envelope import encode
 from relay.protocol.v1 import market_pb2, request_pb2
+from relay_client.engine.commands import Fail, Reconnect, Resolve, Send, SessionTimes, Subscribe, Unsubscribe
+from relay_client.engine.session import SessionEngine
 
 SECOND = 10**9
 FAR = 10_000 * SECOND

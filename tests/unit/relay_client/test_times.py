@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from relay_client.times import from_ns, parse_range, parse_span_ns, parse_time_ns
 
 from relay.errors import SettingsError
 from relay.protocol.times import TIME_NS_MAX, TIME_NS_MIN, format_ns
+from relay_client.times import from_ns, parse_range, parse_span_ns, parse_time_ns
 
 NOW_NS = 1_800_000_000 * 10**9
 EXPECTED_NS = 1_769_860_800 * 10**9
