@@ -22,7 +22,7 @@ from ingestors.worker import Worker
 from relay.config import load_settings
 from relay.errors import RelayError, SettingsError
 from relay.eventlog import EventLog
-from relay.observability import Counters, StatusServer, configure_logging
+from relay.observability import Counters, StatusServer, configure_logging, watch_parent
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import NANOSECONDS
 from relay.transport import new_context
@@ -67,6 +67,7 @@ def command(
     try:
         settings = load_settings(IngestorSettings, overrides=overrides, config_file=config)
         configure_logging(process="ingestor", level=settings.log_level)
+        watch_parent(parent_pid, lambda: None)
         log = _open_log(settings)
         try:
             asyncio.run(serve(settings, log, parent_pid=parent_pid))

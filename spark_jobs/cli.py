@@ -28,7 +28,7 @@ def command(name: str, config: Path | None, master: str | None, log_level: str, 
     Ends with 0 on SIGTERM or Ctrl-C, 1 when the query cannot be kept running, 2 for wrong settings.
     """
     from relay.config import load_settings
-    from relay.observability import configure_logging, watch_parent
+    from relay.observability import configure_logging, end_group, is_orphaned, watch_parent
     from spark_jobs.jobs.history.run import run_history
     from spark_jobs.jobs.settings import JobSettings
 
@@ -40,4 +40,8 @@ def command(name: str, config: Path | None, master: str | None, log_level: str, 
         raise SystemExit(write_archive(settings))
     stopping = threading.Event()
     watch_parent(parent_pid, stopping.set)
-    raise SystemExit(run_history(settings, stopping=stopping))
+    code = run_history(settings, stopping=stopping)
+    if is_orphaned(parent_pid):
+        # The JVM may wait for a Kafka that died with the parent.
+        end_group()
+    raise SystemExit(code)

@@ -14,7 +14,7 @@ import structlog
 from ingestors.simulation.replay import Recording, load_recording
 from ingestors.simulation.server import SimulatedExchange
 from relay.errors import RelayError
-from relay.observability import configure_logging
+from relay.observability import configure_logging, watch_parent
 
 __all__ = ["command"]
 
@@ -50,6 +50,7 @@ def command(
     Prints one JSON line with the bound port when it is ready. SIGTERM and SIGINT end it with exit code 0.
     """
     configure_logging(process="simulation")
+    watch_parent(parent_pid, lambda: None)
     try:
         recordings = _recordings(replay, ticker=ticker, exchange=exchange)
         server = SimulatedExchange(seed=seed, host=host, port=port, recordings=recordings)

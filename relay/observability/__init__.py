@@ -2,7 +2,7 @@
 
 from relay.observability.counters import Counters
 from relay.observability.logs import configure_logging
-from relay.observability.orphan import watch_parent
+from relay.observability.orphan import end_group, is_orphaned, watch_parent
 from relay.observability.status_server import StatusServer
 
-__all__ = ["Counters", "StatusServer", "configure_logging", "watch_parent"]
+__all__ = ["Counters", "StatusServer", "configure_logging", "end_group", "is_orphaned", "watch_parent"]

@@ -13,8 +13,6 @@ from relay.observability.orphan import watch_parent
 
 __all__ = ["main"]
 
-_STOP_SECONDS = 10
-
 
 def main(arguments: list[str]) -> int:
     """Run the command until it ends, a signal comes, or the parent dies."""
@@ -24,16 +22,9 @@ def main(arguments: list[str]) -> int:
     def stop(*_: object) -> None:
         child.terminate()
 
-    def orphaned() -> None:
-        child.terminate()
-        try:
-            child.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            child.kill()
-
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    watch_parent(parent_pid, orphaned)
+    watch_parent(parent_pid, child.terminate)
     code = child.wait()
     return 128 - code if code < 0 else code
 

@@ -8,7 +8,7 @@ import click
 
 from relay.config import load_settings
 from relay.errors import RelayError
-from relay.observability import configure_logging
+from relay.observability import configure_logging, watch_parent
 from relay.tables import TableSettings
 from relay.tables.port import TableReader
 from spark_jobs.manager.process import run_manager
@@ -39,6 +39,7 @@ def command(
         overrides = {"store_path": store_path, "catalog_uri": catalog_uri, "warehouse": warehouse}
         settings = load_settings(ManagerSettings, overrides=overrides, config_file=config)
         configure_logging(process="manager", level=settings.log_level)
+        watch_parent(parent_pid, lambda: None)
         run_manager(settings, open_tables=lambda: _open_tables(settings), parent_pid=parent_pid)
     except RelayError as error:
         click.echo(f"relay manager: {error}", err=True)
