@@ -45,6 +45,11 @@ class Java:
         """``bin/java``."""
         return self.home / "bin" / "java"
 
+    @property
+    def can_archive(self) -> bool:
+        """Whether this Java has the base archive that ours would stand on; the packaged JRE has none."""
+        return (self.home / "lib" / "server" / "classes.jsa").is_file()
+
 
 def cache_folder() -> Path:
     """Return the folder for jars and the like: ``RELAY_CACHE``, else below the user's cache folder."""

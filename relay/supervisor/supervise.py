@@ -52,7 +52,7 @@ class Supervisor:
         self._lock = _lock(self._folder)
         self._children: list[Child] = []
         self._archiving: Child | None = None
-        self._archive = Path()
+        self._archive, self._can_archive = Path(), False
         self.config_file = self._folder / "run" / "relay.toml"
 
     def prepare(self) -> None:
@@ -66,7 +66,7 @@ class Supervisor:
                 )
         java = find_java()
         jars = {group: ensure_jars(group, java, say=self._say) for group in ("kafka", "spark")}
-        self._archive = class_archive(jars["spark"], java)
+        self._archive, self._can_archive = class_archive(jars["spark"], java), java.can_archive
         self.config_file.write_text(tomlkit.dumps(part_settings(settings, jars=jars["spark"], archive=self._archive)))
         kafka = KafkaServer(
             java, jars["kafka"], self._folder / "kafka", ports.kafka, ports.kafka_controller, settings.host
@@ -119,7 +119,7 @@ class Supervisor:
 
     def archive_classes(self) -> None:
         """Once for each machine: let a low-priority process write the archive that makes the next starts faster."""
-        if self._archive.exists():
+        if not self._can_archive or self._archive.exists():
             return
         part = archive_part(self.config_file)
         self._archiving = Child(part, self._folder / "logs" / f"{part.name}.log")
