@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from relay_client import Client, History, RequestStatus
 
+from relay_client import Client, History, RequestStatus
 from tests.compose.engine import BASE_IMAGE, engine_answers, make_base_image, own_engine
 from tests.compose.shell import Shell
 from tests.compose.stack import Stack
@@ -69,7 +69,7 @@ def _engine(shell: Shell, folder: Path) -> Iterator[Shell]:
 
 def _run(shell: Shell, folder: Path, *, offline: bool) -> dict[str, Any]:
     figures: dict[str, Any] = {"offline": offline}
-    files = ("docker-compose.yml",)
+    files: tuple[str, ...] = ("docker-compose.yml",)
     if offline:
         _say("preparing the base image and the stand-ins")
         with _timed(figures, "prepare_seconds"):

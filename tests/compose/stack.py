@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
-from relay_client import ClientSettings
 
+from relay_client import ClientSettings
 from tests.compose.shell import Shell
 from tests.support.processes import free_port
 

@@ -1,0 +1,1 @@
+"""Tests of the files that put the platform into containers."""
