@@ -6,19 +6,29 @@ others go on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import EnvelopeError, decode_record
-from relay.protocol.periods import align_down_ns
+from relay.protocol.periods import NANOSECONDS, origin_seconds
 from relay.protocol.ranges import from_wire
 from relay.protocol.times import TIME_NS_MAX
 from relay.protocol.v1 import market_pb2
 from relay.tables.markets import row_of_market
-from relay.tables.schema import COVERAGE_COLUMNS, OHLC_COLUMNS, QUARANTINE_COLUMNS, SYMBOL_COLUMNS
+from relay.tables.schema import (
+    COVERAGE_COLUMNS,
+    OHLC_COLUMNS,
+    QUARANTINE_COLUMNS,
+    STORED_TIME,
+    SYMBOL_COLUMNS,
+)
 from spark_jobs.jobs.history.numbers import stored_numbers_of_text, stored_numbers_of_units
 
 __all__ = ["RECORD_COLUMNS", "Decoded", "decode_records"]
@@ -94,37 +104,53 @@ def _bars(batch: market_pb2.OHLCBatch, place: _Place) -> pa.Table | None:
     period_seconds = batch.period_seconds
     if not batch.ticker or not 0 < period_seconds < 2**31:
         raise ValueError(f"expected a ticker and a period, got {batch.ticker!r} and {period_seconds}")
-    starts_ns = [row.timestamp for row in rows]
-    for row, start_ns in zip(rows, starts_ns, strict=True):
-        if (row.ticker or batch.ticker) != batch.ticker or (row.period_seconds or period_seconds) != period_seconds:
-            raise ValueError(f"a bar of {row.ticker} {row.period_seconds} s lies in a batch of {batch.ticker}")
-        if start_ns > TIME_NS_MAX or align_down_ns(start_ns, period_seconds) != start_ns:
-            raise ValueError(f"bar start {start_ns} is not on the grid of {period_seconds} s")
+    others = {row.ticker for row in rows} - {"", batch.ticker}
+    other_periods = {row.period_seconds for row in rows} - {0, period_seconds}
+    if others or other_periods:
+        raise ValueError(f"bars of {others or batch.ticker}, {other_periods} s lie in a batch of {batch.ticker}")
     count = len(rows)
-    decimals = [row.price_decimals for row in rows]
     columns: dict[str, Any] = {
-        "ticker": [batch.ticker] * count,
-        "period_seconds": pa.array([period_seconds] * count, pa.int32()),
-        "start": pa.array([t // 1000 for t in starts_ns], pa.int64()).cast(OHLC_COLUMNS.field("start").type),
+        "ticker": pa.repeat(pa.scalar(batch.ticker), count),
+        "period_seconds": pa.repeat(pa.scalar(period_seconds, pa.int32()), count),
+        "start": pa.array(_starts_us(rows, period_seconds)).cast(STORED_TIME),
         "volume": stored_numbers_of_text([row.volume for row in rows]),
         "trades": [row.trades if row.HasField("trades") else None for row in rows],
         "first_trade_id": [row.first_trade_id or None for row in rows],
         "last_trade_id": [row.last_trade_id or None for row in rows],
-        "source": [market_pb2.OHLC.Source.Name(row.source) for row in rows],
+        "source": _source_names([row.source for row in rows]),
         "is_final": [row.is_final for row in rows],
         "incomplete": [row.incomplete for row in rows],
         "revision": [row.revision for row in rows],
-        "fetched_at_ns": [batch.fetched_at] * count,
-        "log_partition": [place.partition] * count,
-        "log_offset": [place.offset] * count,
+        "fetched_at_ns": pa.repeat(pa.scalar(batch.fetched_at, pa.int64()), count),
+        "log_partition": pa.repeat(pa.scalar(place.partition, pa.int32()), count),
+        "log_offset": pa.repeat(pa.scalar(place.offset, pa.int64()), count),
     }
+    decimals = [row.price_decimals for row in rows]
     for name in _PRICES:
-        columns[name] = stored_numbers_of_units([getattr(row, name) for row in rows], decimals)
+        columns[name] = stored_numbers_of_units(list(map(attrgetter(name), rows)), decimals)
     for name in _TEXTS:
-        columns[name] = stored_numbers_of_text([getattr(row, name) for row in rows])
+        columns[name] = stored_numbers_of_text(list(map(attrgetter(name), rows)))
     if columns["volume"].null_count:
         raise ValueError("expected a volume in every bar, got an empty text")
     return pa.table({field.name: columns[field.name] for field in OHLC_COLUMNS}, schema=OHLC_COLUMNS)
+
+
+def _starts_us(rows: Sequence[market_pb2.OHLC], period_seconds: int) -> npt.NDArray[np.int64]:
+    """Return the starts, each checked to lie on the period's grid."""
+    starts_ns = [row.timestamp for row in rows]
+    if max(starts_ns) > TIME_NS_MAX:
+        raise ValueError(f"bar start {max(starts_ns)} lies after the year 2100")
+    exact = np.array(starts_ns, dtype=np.int64)
+    steps = (exact - origin_seconds(period_seconds) * NANOSECONDS) % (period_seconds * NANOSECONDS)
+    if steps.any():
+        wrong = starts_ns[int(steps.argmax())]
+        raise ValueError(f"bar start {wrong} is not on the grid of {period_seconds} s")
+    return exact // 1000
+
+
+def _source_names(sources: Sequence[int]) -> list[str]:
+    names = {source: market_pb2.OHLC.Source.Name(source) for source in set(sources)}
+    return [names[source] for source in sources]
 
 
 def _coverage(batch: market_pb2.OHLCBatch, place: _Place) -> dict[str, Any]:
@@ -157,7 +183,7 @@ def _coverage(batch: market_pb2.OHLCBatch, place: _Place) -> dict[str, Any]:
 
 def _source(batch: market_pb2.OHLCBatch) -> str:
     exchange = batch.ticker.rpartition(".")[2]
-    kinds = sorted({market_pb2.OHLC.Source.Name(row.source) for row in batch.rows})
+    kinds = sorted(set(_source_names([row.source for row in batch.rows])))
     return ":".join([exchange, *kinds])
 
 
