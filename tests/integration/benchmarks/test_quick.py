@@ -1,0 +1,32 @@
+"""A short smoke of the cheap benchmarks: they run, measure every case and name their baseline."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize(
+    ("name", "cases", "ratio"),
+    [
+        ("submit_ack", 6, "p50_to_echo_1_in_flight"),
+        ("fan_out", 6, "cpu_fast_path_1_subscribers_to_proxy"),
+        ("decode_merge", 2, "decode_to_parquet_write"),
+    ],
+)
+def test_a_quick_run_writes_every_case_and_a_ratio_to_its_baseline(name, cases, ratio, tmp_path):
+    command = [sys.executable, "-m", "benchmarks", name, "--quick", "--output", str(tmp_path)]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert answer.returncode == 0, answer.stderr[-3000:]
+    written = json.loads((tmp_path / f"{name}-quick.json").read_text())
+    assert written["question"].endswith("?")
+    assert len(written["rows"]) == cases
+    assert written["ratios"][ratio]["value"] > 0
+    assert written["machine"]["processors"] >= 1
+    assert written["question"] in answer.stdout
