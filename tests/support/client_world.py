@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import zmq
-from relay_client import Client, ClientSettings
 
 from relay.protocol.envelope import decode, encode
 from relay.protocol.periods import NANOSECONDS, align_down_ns
@@ -23,6 +22,7 @@ from relay.tables.catalog import TableSettings
 from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import COVERAGE_COLUMNS, COVERAGE_TABLE, OHLC_COLUMNS
 from relay.tables.writer import open_writable_tables
+from relay_client import Client, ClientSettings
 from tests.support.processes import Process, free_port, wait_until
 
 __all__ = ["BASE_NS", "BTC", "MINUTE_NS", "GatewayWorld", "ScriptedManager", "minutes"]

@@ -1,7 +1,7 @@
 """The slot broker: matches queued jobs with offered slots, one lease for each running attempt.
 
 It knows names, numbers and times, not what a job fetches. An attempt that :meth:`Broker.assign` hands out
-must be stored before its DataRequest is sent. Specification: ``proto/spec/0003-work.md``.
+must be stored before its DataRequest is sent. Specification: ``proto/spec/0006-work.md``.
 """
 
 from __future__ import annotations
