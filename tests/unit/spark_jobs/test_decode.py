@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay.protocol.envelope import encode_record
@@ -46,6 +46,7 @@ def test_small_and_long_numbers_pass_exactly_case_70(text):
     assert stored_numbers_of_text([text])[0].as_py() == Decimal(text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 18)), min_size=1, max_size=20))
 def test_scaled_integers_of_any_scale_are_stored_exactly(numbers):
     units, decimals = zip(*numbers, strict=True)
@@ -110,6 +111,7 @@ def test_a_batch_with_a_wrong_row_is_quarantined_whole_and_covers_nothing(row):
     assert found.quarantine["reason"].to_pylist() == ["invalid_field"]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_no_bytes_at_all_stop_the_decoder(value):
     found = decode_records(records(value, b"\x01\x0c" + value, b"\x01\x06" + value), seen_at_us=1)
