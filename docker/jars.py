@@ -15,7 +15,7 @@ def main(target: Path, groups: list[str]) -> None:
     java = find_java()
     target.mkdir(parents=True, exist_ok=True)
     for group in groups:
-        for jar in sorted(ensure_jars(group, java, say=sys.stdout.write).glob("*.jar")):
+        for jar in sorted(ensure_jars(group, java, say=print).glob("*.jar")):
             shutil.copyfile(jar, target / jar.name)
 
 

@@ -106,7 +106,7 @@ def _first_life(platform: Stack, figures: dict[str, Any]) -> None:
         bars = _history(platform)
     _check(bars)
     assert bars.requests, "expected the first request to be fetched from the exchange"
-    assert platform.exchange_requests() > 0
+    assert platform.pages_fetched() > 0
     with _timed(figures, "repeated_read_seconds"):
         again = _history(platform)
     assert not again.requests
@@ -129,7 +129,7 @@ def _second_life(platform: Stack, figures: dict[str, Any]) -> None:
     first: History = figures["first"]
     assert bars.to_arrow().equals(first.to_arrow()), "the bars are not the ones from before"
     assert not bars.requests, "the data was asked for again"
-    assert platform.exchange_requests() == 0, "the data was fetched again"
+    assert platform.pages_fetched() == 0, "the data was fetched again"
     _say("and a range that is new")
     with _timed(figures, "second_life_request_seconds"):
         _check(_history(platform, days_ago=3), days_ago=3)

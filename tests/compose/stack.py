@@ -84,13 +84,11 @@ class Stack:
         label = f"label=com.docker.compose.project={self.project}"
         return self.shell.read("docker", "volume", "ls", "-q", "--filter", label).split()
 
-    def exchange_requests(self) -> int:
-        """Return how many requests the simulated exchange has had since it was started."""
-        code = (
-            "import json, urllib.request as u; "
-            "print(len(json.load(u.urlopen('http://127.0.0.1:8080/control/requests'))['requests']))"
-        )
-        return int(self.shell.read(*self._command(), "exec", "-T", "simulation", "python", "-c", code))
+    def pages_fetched(self) -> int:
+        """Return how many pages of candles the simulated Binance has served since it was started."""
+        code = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8080/control/requests').read().decode())"
+        report = json.loads(self.shell.read(*self._command(), "exec", "-T", "simulation", "python", "-c", code))
+        return int(report["paths"].get("/binance/api/v3/klines", {"count": 0})["count"])
 
     def image_mebibytes(self) -> dict[str, int]:
         """Return the size of every image by name."""
