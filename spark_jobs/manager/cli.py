@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -16,10 +15,6 @@ from spark_jobs.manager.process import run_manager
 from spark_jobs.manager.settings import ManagerSettings
 
 __all__ = ["command"]
-
-_SWITCH_S = 0.0002
-"""The thread that reads the tables computes for milliseconds; by default the loop, and who has just submitted, would
-wait 5 ms for its turn."""
 
 
 @click.command("manager")
@@ -44,7 +39,6 @@ def command(
         overrides = {"store_path": store_path, "catalog_uri": catalog_uri, "warehouse": warehouse}
         settings = load_settings(ManagerSettings, overrides=overrides, config_file=config)
         configure_logging(process="manager", level=settings.log_level)
-        sys.setswitchinterval(_SWITCH_S)
         watch_parent(parent_pid, lambda: None)
         run_manager(settings, open_tables=lambda: _open_tables(settings), parent_pid=parent_pid)
     except RelayError as error:
