@@ -70,7 +70,7 @@ def run(*, quick: bool) -> Report:
 
 
 def _measure(way: str, subscribers: int, count: int, *, rounds: int) -> tuple[float, float, float]:
-    """Return seconds, processor seconds of the forwarder and their ratio, of the median round."""
+    """Return seconds of the median round, mean processor seconds of the forwarder a round, and their ratio."""
     with tempfile.TemporaryDirectory() as name, _chain(way, Path(name), subscribers) as (publisher, report, forwarder):
         found = []
         for number in range(rounds + 1):

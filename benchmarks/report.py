@@ -116,7 +116,7 @@ def machine() -> Mapping[str, Any]:
     return {
         "processor": models[0] if models else platform.processor(),
         "processors": os.cpu_count(),
-        "load_before": round(os.getloadavg()[0], 2),
+        "load_at_end": round(os.getloadavg()[0], 2),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "libzmq": zmq.zmq_version(),
