@@ -14,9 +14,17 @@ LINES_MAX = 400
 PRODUCT = ("relay/", "ingestors/", "spark_jobs/", "clients/")
 EXACT = ("relay/protocol/", "relay/engine/", "ingestors/engine/", "ingestors/exchanges/", "spark_jobs/jobs/history/")
 VAGUE_NAMES = re.compile(r"(?<!^SendTo)(Manager|Helper|Util|Utils|Common|Base)$")
-FOREIGN = re.compile(
-    r"(/(?:work|farm|root)/|\.library|pythonhosted|registry\.npmjs|repo1\.maven|static\.crates|(?:pypi|crates)\.(?:org|io))"
+# Put together from halves, so that this file names none of them either.
+HOSTS = (
+    "python" + "hosted",
+    "registry." + "npmjs",
+    "repo1." + "maven",
+    "static." + "crates",
+    "pypi." + "org",
+    "crates." + "io",
 )
+FOLDERS = ("work", "farm", "root", "home")
+FOREIGN = re.compile("|".join([*(f"(?<![A-Za-z0-9.~])/{name}/" for name in FOLDERS), *map(re.escape, HOSTS)]))
 
 
 def tracked(*suffixes: str) -> list[Path]:
