@@ -192,6 +192,8 @@ class ManagerService:
                 ("manager.jobs.queued", self._broker.queued_count),
                 ("manager.jobs.running", self._broker.running_count),
                 ("manager.slots.known", len(self._broker.slots)),
+                ("manager.offers.superseded", self._broker.offers_superseded),
+                ("manager.offers.over_bound", self._broker.offers_over_bound),
             ):
                 self._counters.set(name, count)
         if now_ns >= self._next_prune_ns:

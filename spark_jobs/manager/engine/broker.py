@@ -15,6 +15,8 @@ from spark_jobs.manager.engine.slots import Slot, SlotBoard, SlotKey, SlotState
 __all__ = ["Attempt", "Broker", "BrokerLimits", "Lease", "OfferResult"]
 
 _SUPERSEDED_MAX = 16
+_INGESTORS_MAX = 4_096
+"""Ingestor ids whose epochs are remembered; the longest unheard of is forgotten first."""
 
 Attempt = tuple[str, int]
 """(job_id, attempt)."""
@@ -29,12 +31,14 @@ class BrokerLimits:
         repeat_ns: a consumed offer that is repeated later than this means that the DataRequest was lost.
         offer_ttl_ns: a free slot that was not offered again for so long is forgotten.
         spent_ttl_ns: a spent slot likewise; long, so that a late offer of an old sequence is known as such.
+        slots_max: slots that are known at once; offers of more are refused and counted.
     """
 
     lease_ns: int = 15_000_000_000
     repeat_ns: int = 5_000_000_000
     offer_ttl_ns: int = 16_000_000_000
     spent_ttl_ns: int = 3_600_000_000_000
+    slots_max: int = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class Broker:
         self._queue_of: dict[str, tuple[str, int]] = {}
         self._epochs: dict[str, int] = {}
         self._superseded: dict[str, tuple[int, ...]] = {}
+        self.offers_superseded = 0
+        self.offers_over_bound = 0
 
     @property
     def slots(self) -> SlotBoard:
@@ -121,7 +127,7 @@ class Broker:
 
     def offered(self, offer: Assignment, route: Route, *, now_ns: int) -> OfferResult:
         """A WorkerReady arrived."""
-        if offer.ingestor_epoch in self._superseded.get(offer.ingestor_id, ()):
+        if self._is_refused(offer):
             return OfferResult(accepted=False)
         lost = self._supersede(offer) if offer.ingestor_epoch != self._epochs.get(offer.ingestor_id) else ()
         slot = self._slots.get((offer.ingestor_id, offer.slot_id))
@@ -142,6 +148,17 @@ class Broker:
         self._slots.put(replace(fresh, parked_until_ns=slot.parked_until_ns))
         return OfferResult()
 
+    def _is_refused(self, offer: Assignment) -> bool:
+        if offer.ingestor_epoch in self._superseded.get(offer.ingestor_id, ()):
+            # A process of that id that is still alive: two ingestors share one ingestor_id.
+            self.offers_superseded += 1
+            return True
+        is_known = self._slots.get((offer.ingestor_id, offer.slot_id)) is not None
+        if not is_known and len(self._slots) >= self._limits.slots_max:
+            self.offers_over_bound += 1
+            return True
+        return False
+
     def _offered_while_busy(self, slot: Slot, fresh: Slot) -> OfferResult:
         if fresh.assignment.offer_sequence > slot.assignment.offer_sequence:
             del self._leases[slot.job_id]
@@ -160,8 +177,12 @@ class Broker:
         Epochs are random, so the newest is the one seen first last; whatever a superseded process still says,
         or said before it died, is dropped.
         """
-        before = self._epochs.get(offer.ingestor_id)
+        before = self._epochs.pop(offer.ingestor_id, None)
         self._epochs[offer.ingestor_id] = offer.ingestor_epoch
+        if len(self._epochs) > _INGESTORS_MAX:
+            oldest = next(iter(self._epochs))
+            del self._epochs[oldest]
+            self._superseded.pop(oldest, None)
         if before is not None:
             older = self._superseded.get(offer.ingestor_id, ())
             self._superseded[offer.ingestor_id] = (*older, before)[-_SUPERSEDED_MAX:]

@@ -143,11 +143,6 @@ class SlotBoard:
         key = (slot.assignment.ingestor_id, slot.assignment.exchange)
         return max(slot.parked_until_ns, self._parked.get(key, 0)) > now_ns
 
-    def next_unpark_ns(self, now_ns: int) -> int | None:
-        """Return when the next parked exchange opens again."""
-        times = [t for t in (*self._parked.values(), *(s.parked_until_ns for s in self)) if t > now_ns]
-        return min(times, default=None)
-
     def prune(self, *, now_ns: int, free_ttl_ns: int, spent_ttl_ns: int) -> list[Slot]:
         """Drop slots that were not offered for long and parkings that are over; return the dropped slots."""
         self._parked = {key: until for key, until in self._parked.items() if until > now_ns}

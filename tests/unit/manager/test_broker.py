@@ -233,3 +233,30 @@ def test_route_follows_the_worker_to_a_new_connection() -> None:
     moved = broker.lease_of("a", 1)
     assert moved is not None
     assert moved == replace(lease, route=(b"reconnected",), expires_ns=16 * SECOND)
+
+
+def test_offers_of_an_older_process_of_one_id_are_refused_and_counted() -> None:
+    broker = Broker(BrokerLimits())
+    broker.offered(offer(epoch=1), ROUTE, now_ns=0)
+    assert broker.offered(offer(epoch=2), ROUTE, now_ns=1).accepted
+    assert not broker.offered(offer(epoch=1, sequence=2), ROUTE, now_ns=2).accepted
+    assert broker.offers_superseded == 1
+
+
+def test_forged_offers_grow_neither_slots_nor_epochs_without_bound() -> None:
+    broker = Broker(BrokerLimits(slots_max=100))
+    for number in range(5_000):
+        broker.offered(offer(ingestor_id=f"forged-{number}", epoch=number), ROUTE, now_ns=0)
+        broker.offered(offer(slot_id=number, epoch=3), ROUTE, now_ns=0)
+    assert len(broker.slots) <= 100
+    assert broker.offers_over_bound >= 9_900
+    assert len(broker._epochs) <= 4_096
+    assert len(broker._superseded) <= 4_096
+
+
+def test_a_slot_that_is_known_is_taken_again_when_the_bound_is_reached() -> None:
+    broker = Broker(BrokerLimits(slots_max=1))
+    broker.offered(offer(), ROUTE, now_ns=0)
+    assert not broker.offered(offer(slot_id=1), ROUTE, now_ns=1).accepted
+    enqueue(broker, "job")
+    assert assigned(broker, 2) == ["job"]
