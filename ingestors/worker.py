@@ -124,6 +124,8 @@ class Worker:
         self._counters.set("slots.free", self._engine.free_slots)
         self._counters.set("jobs.running", len(self._engine.running))
         self._counters.set("jobs.started", self._engine.counts.started)
+        self._counters.set("requests.repeated", self._engine.counts.repeated_requests)
+        self._counters.set("requests.refused", self._engine.counts.refused_requests)
         self._counters.set("leases.lost", self._engine.counts.leases_lost)
         self._counters.set("broker.restarts", self._engine.counts.broker_restarts)
 

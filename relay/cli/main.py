@@ -58,13 +58,13 @@ def root() -> None:
 def main() -> None:
     """Run the command; errors of the library become one line and an exit code."""
     try:
-        root(standalone_mode=False, prog_name="relay")
+        # Not standalone, click returns what a command hands to ctx.exit().
+        code = root(standalone_mode=False, prog_name="relay")
+        sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Abort:
         sys.exit(130)
     except KeyboardInterrupt:
         sys.exit(130)
-    except click.exceptions.Exit as ended:
-        sys.exit(ended.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(EXIT_SETTINGS)

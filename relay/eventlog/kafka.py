@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from relay.errors import RetryableError, SettingsError, StorageError
 from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec
@@ -167,15 +167,6 @@ class KafkaEventLog:
         except KafkaException as error:
             raise _away(f"describing {topic}", error) from error
         return LogIdentity(str(cluster.cluster_id), str(found.topic_id), len(found.partitions))
-
-    def retention_ms(self, topic: str) -> int:
-        """Return how long a topic keeps records; -1 for ever."""
-        resource = ConfigResource(ResourceType.TOPIC, topic)
-        try:
-            settings = self._admin_client().describe_configs([resource])[resource].result(_ADMIN_TIMEOUT_S)
-        except KafkaException as error:
-            raise _away(f"describing {topic}", error) from error
-        return int(settings["retention.ms"].value)
 
     def close(self) -> None:
         """See the port."""

@@ -1,7 +1,7 @@
 """The Iceberg tables: columns, reads and small commits; PyIceberg has its one home here."""
 
-from relay.tables.catalog import TableSettings
 from relay.tables.port import CoverageRow, TableReader
+from relay.tables.settings import TableSettings
 
 __all__ = ["CoverageRow", "LakeTables", "TableReader", "TableSettings", "open_tables"]
 

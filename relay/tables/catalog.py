@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
@@ -22,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from relay.errors import RetryableError, SettingsError
 from relay.protocol.codes import ErrorCode
 from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, TABLE_COLUMNS
+from relay.tables.settings import TableSettings
 
 __all__ = ["TableSettings", "ensure_tables", "open_catalog", "open_table", "storage_errors"]
 
@@ -35,23 +35,6 @@ _TABLE_PROPERTIES = {
     "write.parquet.compression-codec": "zstd",
     "format-version": "2",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TableSettings:
-    """Where the tables are.
-
-    Attributes:
-        catalog_uri: ``sqlite:///PATH``, ``postgresql+psycopg2://…`` or the address of a REST catalog.
-        catalog_name: the same on every side; Spark's JDBC catalog stores it with each table.
-        warehouse: ``file://PATH`` or ``s3://BUCKET/PREFIX``.
-        properties: further catalog properties (``s3.endpoint``, ``s3.access-key-id``, …).
-    """
-
-    catalog_uri: str
-    warehouse: str
-    catalog_name: str = "lake"
-    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def open_catalog(settings: TableSettings) -> Catalog:

@@ -1,4 +1,4 @@
-"""Small commits from one process by PyIceberg: tens of milliseconds where Spark takes half a second.
+"""Small commits from one process by PyIceberg: no job, no executor, no shuffle (numbers: docs/performance.md).
 
 Every commit carries the log offsets that the table has reached. A conflict with another committer (maintenance)
 means: do the whole replacement again on the new head.
