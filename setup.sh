@@ -29,7 +29,7 @@ if [ ! -x "$venv/bin/uv" ]; then
         exit 4
     }
 fi
-echo "installing the pinned dependencies (once; about 1 GB unpacked)"
+echo "installing the pinned dependencies (once; about 1.5 GB unpacked)"
 "$venv/bin/uv" pip install -q --python "$venv/bin/python" --require-hashes -r requirements.lock || {
     echo "could not install the dependencies; run the same command again, what has come stays" >&2
     exit 4

@@ -1,4 +1,4 @@
-"""Writes the class archive (AppCDS): a JVM that maps it starts in about half the time."""
+"""Writes the class archive (AppCDS): a JVM that maps it need not parse and verify them again."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class BarsWriter(Protocol):
 
 
 class DriverBarsWriter:
-    """Commits by PyIceberg: tens of milliseconds for a thousand rows."""
+    """Commits by PyIceberg, without a Spark job (numbers: docs/performance.md)."""
 
     def __init__(self, tables: IcebergTables) -> None:
         self._tables = tables
