@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
@@ -155,9 +157,17 @@ def test_tables_that_do_not_exist_yet_read_as_empty(tmp_path):
     assert empty.markets() == ([], 0)
 
 
-def test_two_writers_that_race_both_land(settings, writer, reader):
+def test_two_writers_that_race_both_land_case_118(settings, writer, reader):
     other = open_writable_tables(settings)
-    for minute in range(4):
-        writer.merge_bars(bars([minute * 2 * MINUTE_NS]), reached=REACHED, batch_id=minute)
-        other.merge_bars(bars([(minute * 2 + 1) * MINUTE_NS]), reached=REACHED, batch_id=minute)
-    assert reader.count_bars(BTC, 60, within=EVERYTHING) == 8
+    meet = threading.Barrier(2)
+
+    def write(tables: IcebergTables, minutes: range) -> None:
+        meet.wait(60)
+        for minute in minutes:
+            tables.merge_bars(bars([minute * MINUTE_NS]), reached=REACHED, batch_id=minute)
+
+    with ThreadPoolExecutor(2) as pool:
+        ended = [pool.submit(write, writer, range(0, 12, 2)), pool.submit(write, other, range(1, 12, 2))]
+        for future in ended:
+            future.result(120)
+    assert reader.count_bars(BTC, 60, within=EVERYTHING) == 12
