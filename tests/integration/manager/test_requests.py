@@ -289,4 +289,4 @@ def test_symbols_are_fetched_once_then_answered(
     assert (unknown.status, unknown.error_code) == (SymbolReply.NOT_FOUND, "UNKNOWN_SYMBOL")
     nowhere = relay.ask(request_pb2.SymbolQuery(exchange="NOWHERE"), SymbolReply)
     assert (nowhere.status, nowhere.error_code) == (SymbolReply.NOT_FOUND, "UNKNOWN_EXCHANGE")
-    assert manager.counters.get("manager.jobs.unfinished") == 0
+    wait_until(lambda: manager.counters.get("manager.jobs.unfinished") == 0, what="the gauge of the turn after the end")
