@@ -16,6 +16,7 @@ from ingestors.engine.job_state import CancelJob, Exit, JobKey, JobResult, Send,
 from ingestors.engine.slots import SlotEngine
 from ingestors.exchanges.exchange import Exchange
 from ingestors.job_runner import BannedError, JobRunner
+from ingestors.live.desk import LiveDesk
 from relay.errors import RelayError
 from relay.observability import Counters
 from relay.protocol.codes import ErrorCode
@@ -52,7 +53,8 @@ class Worker:
 
     Args:
         engine: slots and leases.
-        runner: runs attempts.
+        runner: runs attempts at history and symbols.
+        desk: runs live attempts; None for an ingestor without a live side.
         exchanges: by name, for rate limits that the broker sets.
         clock: time.
         counters: shared.
@@ -64,6 +66,7 @@ class Worker:
         engine: SlotEngine,
         runner: JobRunner,
         *,
+        desk: LiveDesk | None = None,
         exchanges: Mapping[str, Exchange],
         clock: Clock,
         counters: Counters,
@@ -71,6 +74,7 @@ class Worker:
     ) -> None:
         self._engine = engine
         self._runner = runner
+        self._desk = desk
         self._exchanges = exchanges
         self._clock = clock
         self._counters = counters
@@ -113,6 +117,7 @@ class Worker:
             "broker_epoch": self._engine.broker_epoch,
             "free_slots": self._counters.get("slots.free"),
             "running_jobs": self._counters.get("jobs.running"),
+            "live_tickers": self._counters.get("live.tickers"),
             "exchanges": {name: x.adapter.capabilities.fidelity.value for name, x in self._exchanges.items()},
         }
 
@@ -163,8 +168,14 @@ class Worker:
         def progress(rows: int, covered: tuple[Range, ...], newest_ns: int) -> None:
             self._engine.on_progress(key, rows=rows, covered=covered, last_event_ns=newest_ns)
 
+        def live_progress(ticks: int, newest_ns: int, last_logged: str) -> None:
+            self._engine.on_progress(key, rows=ticks, last_event_ns=newest_ns, last_logged=last_logged)
+
         try:
-            result = await self._runner.run(request, progress)
+            if request.type == work_pb2.DataRequest.REALTIME_TICKS and self._desk is not None:
+                result = await self._desk.run(request, live_progress)
+            else:
+                result = await self._runner.run(request, progress)
         except BannedError as error:
             self._inbox.put_nowait(_Ended(key, exchange, banned_ns=error.duration_ns))
             return

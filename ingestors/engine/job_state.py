@@ -44,10 +44,11 @@ class JobResult:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeSlots:
-    """How many historical jobs of an exchange may run at once."""
+    """How many jobs of an exchange may run at once; one realtime job is one ticker."""
 
     exchange: str
     historical_slots: int
+    realtime_slots: int = 0
 
 
 @dataclass(slots=True)
@@ -56,6 +57,7 @@ class Slot:
 
     slot_id: int
     exchange: str
+    is_realtime: bool = False
     offer_sequence: int = 1
     job: JobKey | None = None
     offered_ns: int | None = None
@@ -77,6 +79,7 @@ class RunningJob:
         lease_until_ns: when writing stops unless the broker is heard.
         beat_ns, proven_beat_ns: the newest heartbeat, and the one before it.
         rows, covered: what the log has acknowledged.
+        last_logged: of a realtime job, the id up to which everything is logged or given up.
     """
 
     slot_id: int
@@ -88,6 +91,8 @@ class RunningJob:
     rows: int = 0
     covered: tuple[Range, ...] = ()
     last_event_ns: int = 0
+    is_realtime: bool = False
+    last_logged: str = ""
 
 
 @dataclass(frozen=True, slots=True)

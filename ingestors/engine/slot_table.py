@@ -76,14 +76,22 @@ class SlotTable:
 
     def resize(self, wanted: ExchangeSlots) -> None:
         """Make as many slots of an exchange as wanted; a running job is never taken away."""
-        of_exchange = [s for s in self._slots.values() if s.exchange == wanted.exchange and not s.is_retired]
-        for _ in range(wanted.historical_slots - len(of_exchange)):
-            slot = Slot(self._next_slot_id, wanted.exchange)
-            slot.is_parked = wanted.exchange in self._parked_until_ns
+        self._resize(wanted.exchange, wanted.historical_slots, is_realtime=False)
+        self._resize(wanted.exchange, wanted.realtime_slots, is_realtime=True)
+
+    def _resize(self, exchange: str, count: int, *, is_realtime: bool) -> None:
+        alike = [
+            s
+            for s in self._slots.values()
+            if s.exchange == exchange and s.is_realtime == is_realtime and not s.is_retired
+        ]
+        for _ in range(count - len(alike)):
+            slot = Slot(self._next_slot_id, exchange, is_realtime)
+            slot.is_parked = exchange in self._parked_until_ns
             self._slots[slot.slot_id] = slot
             self._next_slot_id += 1
-        surplus = sorted(of_exchange, key=lambda slot: slot.job is not None)
-        for slot in surplus[: max(0, len(of_exchange) - wanted.historical_slots)]:
+        surplus = sorted(alike, key=lambda slot: slot.job is not None)
+        for slot in surplus[: max(0, len(alike) - count)]:
             if slot.job is None:
                 del self._slots[slot.slot_id]
             else:

@@ -117,14 +117,23 @@ class SlotEngine:
             return self._on_control(message, now_ns)
         return []
 
-    def on_progress(self, key: JobKey, *, rows: int, covered: Iterable[Range], last_event_ns: int) -> None:
-        """Take what the log has acknowledged of a job; ``last_event_ns`` is the newest bar's time."""
+    def on_progress(
+        self, key: JobKey, *, rows: int, covered: Iterable[Range] = (), last_event_ns: int, last_logged: str = ""
+    ) -> None:
+        """Take what the log has acknowledged of a job; ``last_event_ns`` is the newest bar's or trade's time."""
         job = self._jobs.get(key)
         if job is not None:
             job.rows, job.covered, job.last_event_ns = rows, tuple(covered), last_event_ns
+            job.last_logged = last_logged
 
     def on_finished(self, key: JobKey, result: JobResult, now_ns: int) -> list[SlotCommand]:
         """Take the end of a job: all its records are acknowledged, or it stopped without writing on."""
+        job = self._jobs.get(key)
+        if self._drain is not None and job is not None and job.is_realtime:
+            # It goes on elsewhere, from where the last beat says that everything is logged.
+            beat = self._heartbeats(now_ns, every_ns=0, only=key)
+            reject = self._reject(key, work_pb2.WorkReject.SHUTTING_DOWN, (), wait_ns=0)
+            return [*beat, *self._end(key, reject, now_ns)]
         message = work_pb2.WorkComplete(
             job_id=key.job_id,
             attempt=key.attempt,
@@ -144,9 +153,10 @@ class SlotEngine:
         return self._end(key, message, now_ns)
 
     def drain(self, now_ns: int, *, within_ns: int | None) -> list[SlotCommand]:
-        """Take no more jobs; running ones may end, what is left after ``within_ns`` is given back."""
+        """Take no more jobs; live ones stop, others may end, what is left after ``within_ns`` is given back."""
         self._drain = _Drain(None if within_ns is None else now_ns + within_ns)
-        return self._drained(now_ns)
+        live = [CancelJob(key, ErrorCode.CANCELLED) for key, job in self._jobs.items() if job.is_realtime]
+        return [*live, *self._drained(now_ns)]
 
     def _on_request(self, request: work_pb2.DataRequest, now_ns: int) -> list[SlotCommand]:
         key = JobKey(request.job_id, request.attempt)
@@ -170,7 +180,10 @@ class SlotEngine:
             ]
         self._slots.take(slot, key)
         lease_ns = (request.lease_ms or _LEASE_DEFAULT_MS) * _MILLISECOND_NS
-        self._jobs[key] = RunningJob(slot.slot_id, slot.exchange, lease_ns, now_ns + lease_ns, now_ns, now_ns)
+        job = RunningJob(slot.slot_id, slot.exchange, lease_ns, now_ns + lease_ns, now_ns, now_ns)
+        job.is_realtime = slot.is_realtime
+        job.last_logged = request.realtime.resume_after_trade_id
+        self._jobs[key] = job
         self.counts.started += 1
         return [StartJob(key, request)]
 
@@ -179,7 +192,8 @@ class SlotEngine:
     ) -> tuple[work_pb2.WorkReject.Reason | None, int]:
         if self._drain is not None:
             return work_pb2.WorkReject.SHUTTING_DOWN, 0
-        if slot is None or request.type == work_pb2.DataRequest.REALTIME_TICKS:
+        is_realtime = request.type == work_pb2.DataRequest.REALTIME_TICKS
+        if slot is None or slot.is_realtime != is_realtime:
             return work_pb2.WorkReject.NO_CAPACITY, 0
         if _exchange_of(request.ticker) != slot.exchange:
             return work_pb2.WorkReject.UNSUPPORTED_EXCHANGE, 0
@@ -206,7 +220,7 @@ class SlotEngine:
         if action == work_pb2.IngestorControl.HEARTBEAT:
             return self._heartbeats(now_ns, every_ns=0) + self._offers(now_ns, every_ns=0)
         for wanted in control.config.slots:
-            self._slots.resize(ExchangeSlots(wanted.exchange, wanted.historical_slots))
+            self._slots.resize(ExchangeSlots(wanted.exchange, wanted.historical_slots, wanted.realtime_slots))
         limits = [SetRateLimit(limit.host, limit.weight_per_minute) for limit in control.config.rate_limits]
         return [*limits, *self._offers(now_ns, every_ns=OFFER_INTERVAL_NS)]
 
@@ -246,6 +260,7 @@ class SlotEngine:
                 progress_rows=job.rows,
                 last_event_at=job.last_event_ns,
                 covered=to_wire(job.covered),
+                last_logged_trade_id=job.last_logged,
             )
             commands.append(Send(beat))
         return commands
@@ -258,7 +273,7 @@ class SlotEngine:
     def _offer(self, slot: Slot) -> work_pb2.WorkerReady:
         return work_pb2.WorkerReady(
             exchange=slot.exchange,
-            slot_type=work_pb2.WorkerReady.HISTORICAL,
+            slot_type=work_pb2.WorkerReady.REALTIME if slot.is_realtime else work_pb2.WorkerReady.HISTORICAL,
             ingestor_id=self._ingestor_id,
             ingestor_epoch=self._ingestor_epoch,
             slot_id=slot.slot_id,

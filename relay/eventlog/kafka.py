@@ -96,6 +96,10 @@ class KafkaEventLog:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise _away(f"creating topic {name}", error) from error
 
+    def prepare(self, topic: str) -> None:
+        """See the port."""
+        self._partition_count(topic)
+
     def append(self, topic: str, *, key: bytes, value: bytes) -> Future[LogPosition]:
         """See the port."""
         acknowledged: Future[LogPosition] = Future()

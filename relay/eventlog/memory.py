@@ -39,6 +39,11 @@ class MemoryEventLog:
                         "keep the old number, or use another topic prefix"
                     )
 
+    def prepare(self, topic: str) -> None:
+        """See the port."""
+        with self._lock:
+            self._partitions(topic)
+
     def append(self, topic: str, *, key: bytes, value: bytes) -> Future[LogPosition]:
         """See the port."""
         with self._lock:

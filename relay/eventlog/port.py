@@ -83,6 +83,13 @@ class EventLog(Protocol):
             RetryableError: the log is away.
         """
 
+    def prepare(self, topic: str) -> None:
+        """Learn what an append needs to know of a topic, so that appends to it never wait.
+
+        Raises:
+            RetryableError: the log is away, or the topic does not exist yet.
+        """
+
     def append(self, topic: str, *, key: bytes, value: bytes) -> Future[LogPosition]:
         """Append a record; the future ends when the log has acknowledged it (all in-sync replicas).
 
