@@ -9,9 +9,10 @@ from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import VERSION_FRAME
 from relay.protocol.registry import type_id_of
 from relay.protocol.stamps import Stamper
-from relay.protocol.topics import MANAGER_HEARTBEAT, TOPIC_BYTES_MAX
+from relay.protocol.topics import MANAGER_HEARTBEAT, TOPIC_BYTES_MAX, market_topic
 from relay.protocol.v1 import market_pb2
 from relay.transport import SendOutcome, Socket, receive, send
+from spark_jobs.manager.engine.demand import DemandBook
 
 __all__ = ["Publisher"]
 
@@ -31,6 +32,18 @@ class Publisher:
         self._stamper = Stamper(epoch)
         self._counters = counters
         self._subscriptions: set[bytes] = set()
+        self._demand = DemandBook()
+        self._has_demand_changed = False
+
+    @property
+    def demand(self) -> frozenset[str]:
+        """Tickers that are wanted live."""
+        return self._demand.tickers
+
+    def take_demand_change(self) -> bool:
+        """Return whether the wanted tickers have changed since the last call."""
+        changed, self._has_demand_changed = self._has_demand_changed, False
+        return changed
 
     def read_subscriptions(self) -> list[bytes]:
         """Take over subscriptions that arrived; return the topics that were subscribed, also repeatedly."""
@@ -42,8 +55,10 @@ class Publisher:
             elif first == b"\x01":
                 self._subscriptions.add(topic)
                 subscribed.append(topic)
+                self._has_demand_changed |= self._demand.changed(topic, on=True)
             else:
                 self._subscriptions.discard(topic)
+                self._has_demand_changed |= self._demand.changed(topic, on=False)
         return subscribed
 
     def is_heard(self, topic: str) -> bool:
@@ -69,12 +84,20 @@ class Publisher:
 
     def beat(self, *, now_ns: int) -> None:
         """Publish the manager's own beat."""
+        self._beat(MANAGER_HEARTBEAT, market_pb2.Heartbeat.UP, None, now_ns=now_ns)
+
+    def beat_down(self, ticker: str, *, now_ns: int) -> None:
+        """Say that a wanted ticker has no ingestor now."""
+        topic = market_topic(ticker, "heartbeat").encode()
+        self._beat(topic, market_pb2.Heartbeat.DOWN, ticker, now_ns=now_ns)
+
+    def _beat(self, topic: bytes, state: market_pb2.Heartbeat.State, ticker: str | None, *, now_ns: int) -> None:
         beat = market_pb2.Heartbeat(
             source=market_pb2.Heartbeat.MANAGER,
             source_id="manager",
             epoch=self._epoch,
             sent_at=now_ns,
-            state=market_pb2.Heartbeat.UP,
+            state=state,
+            ticker=ticker,
         )
-        body = bytes([type_id_of(beat)]) + beat.SerializeToString()
-        self.publish(MANAGER_HEARTBEAT, body, now_ns=now_ns)
+        self.publish(topic, bytes([type_id_of(beat)]) + beat.SerializeToString(), now_ns=now_ns)

@@ -20,6 +20,7 @@ from spark_jobs.manager.engine.broker import Broker
 from spark_jobs.manager.engine.commands import Command, EndJob, Publish
 from spark_jobs.manager.engine.jobs import JobBook
 from spark_jobs.manager.engine.model import Job
+from spark_jobs.manager.engine.realtime import RealtimeBook
 from spark_jobs.manager.engine.work import WorkEngine, is_sound
 from spark_jobs.manager.executor import CommandExecutor
 from spark_jobs.manager.forwarder import NotificationForwarder
@@ -88,9 +89,14 @@ class ManagerService:
         self._broker = Broker(self._settings.broker_limits())
         self._book = JobBook(self._broker, self._settings.job_rules())
         self._book.restore(state.jobs, state.requests, now_ns=now_ns)
+        self._realtime = RealtimeBook(
+            self._broker, self._settings.realtime_rules(), exchanges=self._exchanges, new_id=_new_job_id
+        )
+        self._realtime.restore(state.realtime, now_ns=now_ns)
         self._work = WorkEngine(
             self._broker,
             self._book,
+            self._realtime,
             epoch=_new_epoch(),
             lease_ms=self._settings.lease_seconds * 1000,
             exchanges=self._exchanges,
@@ -138,8 +144,10 @@ class ManagerService:
             self._forwarder.handle(frames, now_ns=now_ns)
 
     def on_subscriptions(self, *, now_ns: int) -> None:
-        """Publish to new listeners what is unpublished, and what they may have missed lately."""
+        """Publish to new listeners what is unpublished or may have been missed lately; take over live demand."""
         topics = self._publisher.read_subscriptions()
+        if self._publisher.take_demand_change():
+            self._execute(self._realtime.demand(self._publisher.demand, now_ns=now_ns), now_ns=now_ns)
         if not any(topic.startswith((b"RESPONSE:", b"HISTORY_READY:")) for topic in topics):
             return
         since_ns = now_ns - self._settings.republish_seconds * NANOSECONDS
@@ -167,7 +175,8 @@ class ManagerService:
 
     def tick(self, *, now_ns: int) -> None:
         """Do what is due: leases, deadlines, dispatch, look-ups, beats, upkeep."""
-        self._execute([*self._work.expire(now_ns), *self._book.check_deadlines(now_ns)], now_ns=now_ns)
+        due = [*self._work.expire(now_ns), *self._book.check_deadlines(now_ns), *self._realtime.on_tick(now_ns)]
+        self._execute(due, now_ns=now_ns)
         while commands := self._work.assign(now_ns):
             self._execute(commands, now_ns=now_ns)
         self._execute(self._executor.take_published(now_ns=now_ns), now_ns=now_ns)
@@ -187,11 +196,16 @@ class ManagerService:
         if now_ns >= self._next_beat_ns:
             self._next_beat_ns = now_ns + self._settings.heartbeat_seconds * NANOSECONDS
             self._publisher.beat(now_ns=now_ns)
+            for ticker in self._realtime.unserved():
+                self._publisher.beat_down(ticker, now_ns=now_ns)
             for name, count in (
                 ("manager.jobs.unfinished", len(self._book.jobs)),
                 ("manager.jobs.queued", self._broker.queued_count),
                 ("manager.jobs.running", self._broker.running_count),
                 ("manager.slots.known", len(self._broker.slots)),
+                ("manager.realtime.wanted", len(self._publisher.demand)),
+                ("manager.realtime.unserved", len(self._realtime.unserved())),
+                ("manager.realtime.refused", self._realtime.refused_count),
                 ("manager.offers.superseded", self._broker.offers_superseded),
                 ("manager.offers.over_bound", self._broker.offers_over_bound),
             ):
@@ -199,6 +213,7 @@ class ManagerService:
         if now_ns >= self._next_prune_ns:
             self._next_prune_ns = now_ns + 3_600 * NANOSECONDS
             self._prune(now_ns=now_ns)
+            self._execute(self._realtime.prune(now_ns), now_ns=now_ns)
 
     def _prune(self, *, now_ns: int) -> None:
         try:
@@ -219,6 +234,7 @@ class ManagerService:
             _log.error("commit_failed", error=str(error))
             self._executor.refuse(commands)
             self._start_engines(now_ns=now_ns)
+            self._realtime.demand(self._publisher.demand, now_ns=now_ns)
             return
         for job in (c.job for c in commands if isinstance(c, EndJob)):
             self._log_end(job)

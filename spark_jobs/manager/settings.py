@@ -12,6 +12,7 @@ from relay.config import ApplicationSettings
 from relay.protocol.periods import NANOSECONDS
 from spark_jobs.manager.engine.broker import BrokerLimits
 from spark_jobs.manager.engine.jobs import JobRules
+from spark_jobs.manager.engine.realtime import RealtimeRules
 from spark_jobs.manager.engine.requests import REQUEST_ROWS_MAX, RequestRules
 
 __all__ = ["ManagerSettings"]
@@ -46,6 +47,9 @@ class ManagerSettings(ApplicationSettings):
     lease_seconds: Seconds = 15
     """Three missed heartbeats of 5 s."""
     offer_repeat_seconds: Seconds = 5
+    realtime_stop_seconds: Seconds = 60
+    """A ticker is stopped so long after its last subscriber left."""
+    realtime_jobs_max: int = Field(default=10_000, ge=1)
     attempts_max: int = Field(default=3, ge=1, le=100)
     backoff_seconds: Seconds = 1
     deadline_seconds: Seconds = 900
@@ -77,6 +81,14 @@ class ManagerSettings(ApplicationSettings):
             lease_ns=self.lease_seconds * NANOSECONDS,
             repeat_ns=repeat_ns,
             offer_ttl_ns=3 * repeat_ns + NANOSECONDS,
+        )
+
+    def realtime_rules(self) -> RealtimeRules:
+        """Return the bounds of live jobs."""
+        return RealtimeRules(
+            stop_ns=self.realtime_stop_seconds * NANOSECONDS,
+            keep_ns=self.retention_days * 86_400 * NANOSECONDS,
+            jobs_max=self.realtime_jobs_max,
         )
 
     def job_rules(self) -> JobRules:

@@ -10,12 +10,14 @@ from spark_jobs.manager.engine.commands import (
     AddJob,
     AddRequest,
     Change,
+    DropRealtime,
     EndJob,
     MarkPublished,
     RememberExchange,
     SaveJob,
+    SaveRealtime,
 )
-from spark_jobs.manager.engine.model import Job, JobState, Outcome, Request, StoredRequest, StoredState
+from spark_jobs.manager.engine.model import Job, JobState, Outcome, RealtimeJob, Request, StoredRequest, StoredState
 
 __all__ = ["MemoryJobStore"]
 
@@ -27,10 +29,16 @@ class _Tables:
     requests: dict[str, Request] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     exchanges: set[str] = field(default_factory=set)
+    realtime: dict[str, RealtimeJob] = field(default_factory=dict)
 
     def copy(self) -> _Tables:
         return _Tables(
-            dict(self.jobs), dict(self.ended_ns), dict(self.requests), dict(self.outcomes), set(self.exchanges)
+            dict(self.jobs),
+            dict(self.ended_ns),
+            dict(self.requests),
+            dict(self.outcomes),
+            set(self.exchanges),
+            dict(self.realtime),
         )
 
 
@@ -50,6 +58,7 @@ class MemoryJobStore:
             tuple(sorted(jobs, key=lambda j: (j.created_ns, j.job_id))),
             tuple(sorted(requests, key=lambda r: (r.submitted_ns, r.request_id))),
             frozenset(tables.exchanges),
+            tuple(tables.realtime[job_id] for job_id in sorted(tables.realtime)),
         )
 
     def find(self, request_id: str) -> StoredRequest | None:
@@ -111,6 +120,15 @@ def _apply(tables: _Tables, change: Change) -> None:
                     tables.outcomes[request_id] = replace(tables.outcomes[request_id], published_ns=published_ns)
         case RememberExchange(exchange):
             tables.exchanges.add(exchange)
+        case SaveRealtime() | DropRealtime():
+            _apply_realtime(tables, change)
+
+
+def _apply_realtime(tables: _Tables, change: SaveRealtime | DropRealtime) -> None:
+    if isinstance(change, SaveRealtime):
+        tables.realtime[change.job.job_id] = change.job
+    else:
+        tables.realtime.pop(change.job_id, None)
 
 
 def _unfinished(tables: _Tables, job_id: str) -> None:

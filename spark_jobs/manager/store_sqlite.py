@@ -13,17 +13,26 @@ from spark_jobs.manager.engine.commands import (
     AddJob,
     AddRequest,
     Change,
+    DropRealtime,
     EndJob,
     MarkPublished,
     RememberExchange,
     SaveJob,
+    SaveRealtime,
 )
 from spark_jobs.manager.engine.model import Job, JobState, Outcome, StoredRequest, StoredState
-from spark_jobs.manager.job_codec import decode_job, decode_request, encode_job, encode_request
+from spark_jobs.manager.job_codec import (
+    decode_job,
+    decode_realtime,
+    decode_request,
+    encode_job,
+    encode_realtime,
+    encode_request,
+)
 
 __all__ = ["SCHEMA_VERSION", "SqliteJobStore"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE jobs (
   job_id TEXT PRIMARY KEY, is_ended INTEGER NOT NULL, ended_ns INTEGER NOT NULL, body TEXT NOT NULL
@@ -40,6 +49,9 @@ CREATE TABLE outcomes (
 CREATE INDEX outcomes_by_publication ON outcomes (published_ns);
 CREATE TABLE exchanges (exchange TEXT PRIMARY KEY) WITHOUT ROWID;
 """
+_SCHEMA_2 = "CREATE TABLE realtime (job_id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;"
+_SCHEMAS = (_SCHEMA, _SCHEMA_2)
+"""What each version adds to the one before it."""
 
 
 class SqliteJobStore:
@@ -78,10 +90,10 @@ class SqliteJobStore:
                 f"expected {self._path} with schema version {SCHEMA_VERSION}, got {version} of a newer manager; "
                 "start that version, or give this one another file"
             )
-        if version == 0:
-            for statement in filter(str.strip, _SCHEMA.split(";")):
+        for addition in _SCHEMAS[version:]:
+            for statement in filter(str.strip, addition.split(";")):
                 run(statement)
-            run(f"PRAGMA user_version={SCHEMA_VERSION}")
+        run(f"PRAGMA user_version={SCHEMA_VERSION}")
         run("COMMIT")
 
     def load(self) -> StoredState:
@@ -96,10 +108,12 @@ class SqliteJobStore:
                 )
             ]
             exchanges = frozenset(name for (name,) in run("SELECT exchange FROM exchanges"))
+            realtime = [decode_realtime(body) for (body,) in run("SELECT body FROM realtime ORDER BY job_id")]
         return StoredState(
             tuple(sorted(jobs, key=lambda j: (j.created_ns, j.job_id))),
             tuple(sorted(requests, key=lambda r: (r.submitted_ns, r.request_id))),
             exchanges,
+            tuple(realtime),
         )
 
     def find(self, request_id: str) -> StoredRequest | None:
@@ -194,6 +208,10 @@ class SqliteJobStore:
                 )
             case RememberExchange(exchange):
                 run("INSERT OR IGNORE INTO exchanges VALUES (?)", (exchange,))
+            case SaveRealtime(job=live):
+                run("INSERT OR REPLACE INTO realtime VALUES (?, ?)", (live.job_id, encode_realtime(live)))
+            case DropRealtime(job_id):
+                run("DELETE FROM realtime WHERE job_id = ?", (job_id,))
 
     def _save(self, job: Job, *, is_ended: int, ended_ns: int) -> None:
         changed = self._connection.execute(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
-from spark_jobs.manager.engine.model import Job, Outcome, Request, Route
+from spark_jobs.manager.engine.model import Job, Outcome, RealtimeJob, Request, Route
 
 __all__ = [
     "AddJob",
@@ -14,11 +14,13 @@ __all__ = [
     "Answer",
     "Change",
     "Command",
+    "DropRealtime",
     "EndJob",
     "MarkPublished",
     "Publish",
     "RememberExchange",
     "SaveJob",
+    "SaveRealtime",
     "SendWork",
 ]
 
@@ -68,7 +70,21 @@ class RememberExchange:
     exchange: str
 
 
-Change = AddJob | AddRequest | SaveJob | EndJob | MarkPublished | RememberExchange
+@dataclass(frozen=True, slots=True)
+class SaveRealtime:
+    """A live job, new or changed."""
+
+    job: RealtimeJob
+
+
+@dataclass(frozen=True, slots=True)
+class DropRealtime:
+    """A live job that nobody has wanted for long."""
+
+    job_id: str
+
+
+Change = AddJob | AddRequest | SaveJob | EndJob | MarkPublished | RememberExchange | SaveRealtime | DropRealtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ __all__ = [
     "JobKind",
     "JobState",
     "Outcome",
+    "RealtimeJob",
+    "RealtimeState",
     "Request",
     "Route",
     "StoredRequest",
@@ -156,8 +158,50 @@ class StoredRequest:
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What a manager needs at start: unfinished jobs, their requests, exchanges that were ever offered."""
+    """What a manager needs at start: unfinished jobs, their requests, live jobs, exchanges that were ever offered."""
 
     jobs: tuple[Job, ...]
     requests: tuple[Request, ...]
     exchanges: frozenset[str]
+    realtime: tuple[RealtimeJob, ...] = ()
+
+
+class RealtimeState(StrEnum):
+    """Where a live ticker's job is; it has no end, only times without demand.
+
+    ::
+
+        IDLE ──demand──► QUEUED ──slot──► RUNNING ──demand gone──► STOPPING ──WorkComplete──► IDLE
+                            ▲                └──── lost, rejected, failed ──┘
+    """
+
+    IDLE = "idle"
+    QUEUED = "queued"
+    RUNNING = "running"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeJob:
+    """The one live job of a ticker.
+
+    Attributes:
+        attempt: of the newest dispatch; grows for ever, so that an older one's beats are known as such.
+        resume_after: highest trade id up to which everything is in the log or given up; empty before the first.
+        failures: attempts in a row that ended without a beat of progress.
+        not_before_ns: the next attempt starts no earlier.
+    """
+
+    job_id: str
+    ticker: str
+    exchange: str
+    created_ns: int
+    state: RealtimeState = RealtimeState.IDLE
+    attempt: int = 0
+    resume_after: str = ""
+    failures: int = 0
+    not_before_ns: int = 0
+    changed_ns: int = 0
+    assignment: Assignment | None = None
+    error_code: str = ""
+    error_message: str = ""

@@ -16,6 +16,7 @@ from spark_jobs.manager.engine.commands import Command, RememberExchange, SendWo
 from spark_jobs.manager.engine.evidence import can_pass
 from spark_jobs.manager.engine.jobs import JobBook
 from spark_jobs.manager.engine.model import Assignment, Job, JobKind, JobState, Route
+from spark_jobs.manager.engine.realtime import RealtimeBook
 from spark_jobs.manager.engine.slots import offer_of
 
 __all__ = ["WorkEngine", "is_sound"]
@@ -32,14 +33,25 @@ class WorkEngine:
     Args:
         broker: slots and leases.
         book: jobs.
+        realtime: live jobs.
         epoch: of this broker, random for each start; told in every BrokerPing.
         lease_ms: lease of an attempt, told in every DataRequest.
         exchanges: known ones; grows with offers.
     """
 
-    def __init__(self, broker: Broker, book: JobBook, *, epoch: int, lease_ms: int, exchanges: set[str]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        book: JobBook,
+        realtime: RealtimeBook,
+        *,
+        epoch: int,
+        lease_ms: int,
+        exchanges: set[str],
+    ) -> None:
         self._broker = broker
         self._book = book
+        self._realtime = realtime
         self._epoch = epoch
         self._lease_ms = lease_ms
         self._exchanges = exchanges
@@ -59,6 +71,8 @@ class WorkEngine:
     def unreachable(self, job_id: str, attempt: int, *, now_ns: int) -> list[Command]:
         """A DataRequest could not be sent: the attempt never was, another slot takes the job."""
         lease = self._broker.unreachable(job_id, attempt, now_ns=now_ns)
+        if lease is not None and self._realtime.owns(job_id):
+            return self._realtime.lost(job_id, now_ns=now_ns)
         job = self._book.jobs.get(job_id)
         if lease is None or job is None:
             return []
@@ -77,6 +91,9 @@ class WorkEngine:
         """Give waiting jobs to free slots: each attempt is stored, then sent."""
         commands: list[Command] = []
         for lease, slot in self._broker.assign(now_ns):
+            if self._realtime.owns(lease.job_id):
+                commands += self._realtime.assigned(lease, slot, lease_ms=self._lease_ms, now_ns=now_ns)
+                continue
             job = replace(
                 self._book.jobs[lease.job_id],
                 state=JobState.DISPATCHED,
@@ -98,12 +115,22 @@ class WorkEngine:
         for job_id, _ in result.lost:
             commands += self._lost(job_id, "its ingestor offered the slot anew without WorkComplete", now_ns=now_ns)
         if result.resend is not None:
-            job = self._book.jobs[result.resend.job_id]
-            if job.assignment is not None:
-                commands.append(self._data_request(job, job.assignment, result.resend))
+            commands += self._sent_again(result.resend)
         return commands
 
+    def _sent_again(self, lease: Lease) -> list[Command]:
+        """The DataRequest of an attempt never arrived."""
+        live = self._realtime.jobs.get(lease.job_id)
+        if live is not None and live.assignment is not None:
+            return [self._realtime.data_request(live, live.assignment, lease, lease_ms=self._lease_ms)]
+        job = self._book.jobs.get(lease.job_id)
+        if job is None or job.assignment is None:
+            return []
+        return [self._data_request(job, job.assignment, lease)]
+
     def _heard(self, message: work_pb2.WorkHeartbeat, route: Route, *, now_ns: int) -> list[Command]:
+        if self._realtime.owns(message.job_id):
+            return self._realtime.heard(message, route, now_ns=now_ns)
         job = self._book.jobs.get(message.job_id)
         if job is not None and self._broker.heard(message.job_id, message.attempt, route, now_ns=now_ns):
             return self._book.progressed(
@@ -116,6 +143,8 @@ class WorkEngine:
         return [SendWork(route, _cancel(message.job_id))]
 
     def _completed(self, message: work_pb2.WorkComplete, *, now_ns: int) -> list[Command]:
+        if self._realtime.owns(message.job_id):
+            return self._realtime.completed(message, now_ns=now_ns)
         lease = self._broker.complete(message.job_id, message.attempt, now_ns=now_ns)
         job = self._book.jobs.get(message.job_id)
         if lease is None or job is None:
@@ -129,27 +158,40 @@ class WorkEngine:
 
     def _rejected(self, message: work_pb2.WorkReject, *, now_ns: int) -> list[Command]:
         lease = self._broker.reject(message.job_id, message.attempt, now_ns=now_ns)
-        job = self._book.jobs.get(message.job_id)
-        if lease is None or job is None:
+        live, job = self._realtime.jobs.get(message.job_id), self._book.jobs.get(message.job_id)
+        found = live or job
+        if lease is None or found is None:
             return []
-        ingestor_id, _ = lease.slot_key
-        until_ns = now_ns + message.retry_after_ms * 1_000_000
-        if message.reason == _Reject.RATE_LIMITED:
-            self._broker.slots.park(ingestor_id, job.exchange, until_ns=until_ns)
-        elif message.reason == _Reject.SHUTTING_DOWN:
-            self._broker.drop_free(ingestor_id)
-        else:
-            self._broker.slots.park_slot(lease.slot_key, until_ns=max(until_ns, now_ns + _REFUSED_SLOT_NS))
+        self._park(message, lease, found.exchange, now_ns=now_ns)
+        code = _Reject.Reason.Name(message.reason) if message.reason in _Reject.Reason.values() else ""
+        if live is not None:
+            is_failure = message.reason != _Reject.SHUTTING_DOWN
+            return self._realtime.rejected(live.job_id, code=code, is_failure=is_failure, now_ns=now_ns)
+        if job is None:
+            return []
         progress = self._book.progressed(job, rows=0, covered=from_wire(message.covered), now_ns=now_ns)
         return progress + self._book.try_again(
             self._book.jobs[job.job_id],
-            code=_Reject.Reason.Name(message.reason) if message.reason in _Reject.Reason.values() else "",
+            code=code,
             text="an ingestor rejected it",
             now_ns=now_ns,
             is_counted=message.reason == _Reject.UNSUPPORTED_EXCHANGE,
         )
 
+    def _park(self, message: work_pb2.WorkReject, lease: Lease, exchange: str, *, now_ns: int) -> None:
+        """Use no slot that would reject the same again."""
+        ingestor_id, _ = lease.slot_key
+        until_ns = now_ns + message.retry_after_ms * 1_000_000
+        if message.reason == _Reject.RATE_LIMITED:
+            self._broker.slots.park(ingestor_id, exchange, until_ns=until_ns)
+        elif message.reason == _Reject.SHUTTING_DOWN:
+            self._broker.drop_free(ingestor_id)
+        else:
+            self._broker.slots.park_slot(lease.slot_key, until_ns=max(until_ns, now_ns + _REFUSED_SLOT_NS))
+
     def _lost(self, job_id: str, why: str, *, now_ns: int) -> list[Command]:
+        if self._realtime.owns(job_id):
+            return self._realtime.lost(job_id, now_ns=now_ns)
         job = self._book.jobs.get(job_id)
         if job is None:
             return []

@@ -15,6 +15,7 @@ from spark_jobs.manager.engine.broker import Broker, BrokerLimits
 from spark_jobs.manager.engine.commands import Answer, Command, EndJob, Publish, SendWork
 from spark_jobs.manager.engine.jobs import JobBook, JobRules
 from spark_jobs.manager.engine.model import Job, Request
+from spark_jobs.manager.engine.realtime import RealtimeBook, RealtimeRules
 from spark_jobs.manager.engine.work import WorkEngine
 from spark_jobs.manager.lookups import look_at_jobs
 from spark_jobs.manager.store_memory import MemoryJobStore
@@ -72,7 +73,13 @@ class World:
         self.book = JobBook(self.broker, JobRules())
         state = self.store.load()
         self.book.restore(state.jobs, state.requests, now_ns=self.now_ns)
-        self.work = WorkEngine(self.broker, self.book, epoch=5, lease_ms=15_000, exchanges=self.exchanges)
+        self.realtime = RealtimeBook(
+            self.broker, RealtimeRules(), exchanges=self.exchanges, new_id=lambda: str(uuid.uuid4())
+        )
+        self.realtime.restore(state.realtime, now_ns=self.now_ns)
+        self.work = WorkEngine(
+            self.broker, self.book, self.realtime, epoch=5, lease_ms=15_000, exchanges=self.exchanges
+        )
 
     def run(self, commands: Sequence[Command]) -> None:
         """Store and note what was sent."""
