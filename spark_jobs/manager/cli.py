@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 
 from relay.config import load_settings
-from relay.errors import RelayError
+from relay.errors import RelayError, SettingsError
+from relay.eventlog import EventLog
 from relay.observability import configure_logging, watch_parent
+from relay.protocol.codes import ErrorCode
 from relay.tables import TableSettings
 from relay.tables.port import TableReader
 from spark_jobs.manager.process import run_manager
@@ -40,7 +42,12 @@ def command(
         settings = load_settings(ManagerSettings, overrides=overrides, config_file=config)
         configure_logging(process="manager", level=settings.log_level)
         watch_parent(parent_pid, lambda: None)
-        run_manager(settings, open_tables=lambda: _open_tables(settings), parent_pid=parent_pid)
+        run_manager(
+            settings,
+            open_tables=lambda: _open_tables(settings),
+            open_log=(lambda: _open_log(settings)) if settings.log_bootstrap_servers else None,
+            parent_pid=parent_pid,
+        )
     except RelayError as error:
         click.echo(f"relay manager: {error}", err=True)
         raise SystemExit(2 if error.code == "INVALID_SETTINGS" else 1) from error
@@ -58,3 +65,14 @@ def _open_tables(settings: ManagerSettings) -> TableReader:
             properties=settings.catalog_properties,
         )
     )
+
+
+def _open_log(settings: ManagerSettings) -> EventLog:
+    try:
+        from relay.eventlog.kafka import KafkaEventLog
+    except ImportError as error:
+        raise SettingsError(
+            "the event log's client is not installed; install the extra market-relay[kafka], or serve no replays",
+            code=ErrorCode.MISSING_EXTRA,
+        ) from error
+    return KafkaEventLog(settings.log_bootstrap_servers, client_id="manager")

@@ -16,6 +16,7 @@ from spark_jobs.manager.engine.commands import Answer, Command, Publish
 from spark_jobs.manager.engine.jobs import JobBook
 from spark_jobs.manager.engine.model import Request, Route, StoredRequest
 from spark_jobs.manager.engine.outcomes import pending, unknown_request
+from spark_jobs.manager.engine.replay import ReplayWanted, read_replay
 from spark_jobs.manager.engine.requests import (
     RequestRules,
     check_admission,
@@ -41,6 +42,7 @@ class RequestIntake:
         book: unfinished jobs.
         symbols: symbol queries.
         ask: puts a question to the tables' thread.
+        replay: puts a question to the event log's thread.
         exchanges: known ones.
         rules: bounds of a request.
         jobs_max: bound of unfinished jobs.
@@ -56,6 +58,7 @@ class RequestIntake:
         book: JobBook,
         symbols: SymbolDesk,
         ask: Callable[[SymbolsQuestion], None],
+        replay: Callable[[ReplayWanted, Route], Answer | None],
         exchanges: set[str],
         rules: RequestRules,
         jobs_max: int,
@@ -67,6 +70,7 @@ class RequestIntake:
         self._book = book
         self._symbols = symbols
         self._ask = ask
+        self._replay = replay
         self._exchanges = exchanges
         self._rules = rules
         self._jobs_max = jobs_max
@@ -106,7 +110,21 @@ class RequestIntake:
                     return [question]
                 self._ask(question)
                 return []
+            case request_pb2.ReplayRequest():
+                return self._replayed(message, routing)
         return [Answer(routing, _not_served(message))]
+
+    def _replayed(self, message: request_pb2.ReplayRequest, routing: Route) -> list[Command]:
+        try:
+            refused = self._replay(read_replay(message), routing)
+        except PeerError as error:
+            self._counters.add("manager.replays.invalid")
+            invalid = request_pb2.ReplayResponse(
+                status=request_pb2.ReplayResponse.INVALID, error_code=error.code, error_message=str(error)
+            )
+            return [Answer(routing, invalid)]
+        self._counters.add("manager.replays.asked")
+        return [] if refused is None else [refused]
 
     def _submit(self, message: request_pb2.SubmitHistoricalRequest, routing: Route, *, now_ns: int) -> list[Command]:
         try:
@@ -157,12 +175,6 @@ class RequestIntake:
 def _not_served(message: Message) -> Message:
     """Return the refusal in the reply type that the asker expects; Ticker24h has no place for an error."""
     match message:
-        case request_pb2.ReplayRequest():
-            return request_pb2.ReplayResponse(
-                status=request_pb2.ReplayResponse.UNAVAILABLE,
-                error_code=ErrorCode.NOT_IMPLEMENTED,
-                error_message=_LATER,
-            )
         case trigger_pb2.CEPTriggerRequest():
             return trigger_pb2.CEPTriggerAck(
                 trigger_id=message.trigger_id,

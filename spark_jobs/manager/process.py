@@ -10,11 +10,13 @@ from types import FrameType
 
 import structlog
 
+from relay.eventlog import EventLog
 from relay.observability import Counters, StatusServer
 from relay.tables.port import TableReader
 from relay.transport import Waker, new_context
 from spark_jobs.manager.lookups import TableLookups
 from spark_jobs.manager.loop import close_sockets, open_sockets, run_loop
+from spark_jobs.manager.replays import ReplayDesk
 from spark_jobs.manager.service import ManagerService
 from spark_jobs.manager.settings import ManagerSettings
 from spark_jobs.manager.store_sqlite import SqliteJobStore
@@ -51,13 +53,18 @@ class StopFlag:
 
 
 def run_manager(
-    settings: ManagerSettings, *, open_tables: Callable[[], TableReader], parent_pid: int | None = None
+    settings: ManagerSettings,
+    *,
+    open_tables: Callable[[], TableReader],
+    open_log: Callable[[], EventLog] | None = None,
+    parent_pid: int | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or the parent's end.
 
     Args:
         settings: of the process.
         open_tables: opens the tables; called on the thread that reads them.
+        open_log: opens the event log, for replays; called on the thread that reads it.
         parent_pid: process whose end stops this one.
 
     Raises:
@@ -70,8 +77,15 @@ def run_manager(
     store = SqliteJobStore(settings.store_path)
     sockets = open_sockets(context, settings)
     lookups = TableLookups(open_tables, waker)
+    replays = ReplayDesk(open_log, topic_prefix=settings.topic_prefix, waker=waker)
     service = ManagerService(
-        settings, store=store, lookups=lookups, sockets=sockets, counters=counters, now_ns=time.time_ns()
+        settings,
+        store=store,
+        lookups=lookups,
+        replays=replays,
+        sockets=sockets,
+        counters=counters,
+        now_ns=time.time_ns(),
     )
     status = StatusServer(
         address=settings.status_address, port=settings.status_port, counters=counters, status=service.status
@@ -83,6 +97,7 @@ def run_manager(
         status.close()
         close_sockets(sockets)
         lookups.close()
+        replays.close()
         store.close()
         context.term()
         waker.close()

@@ -28,6 +28,7 @@ from spark_jobs.manager.intake import RequestIntake
 from spark_jobs.manager.lookups import Answered, Failed, JobsQuestion, TableLookups
 from spark_jobs.manager.ports import JobStore
 from spark_jobs.manager.publisher import Publisher
+from spark_jobs.manager.replays import ReplayDesk
 from spark_jobs.manager.settings import ManagerSettings
 from spark_jobs.manager.symbols import SymbolDesk
 
@@ -53,6 +54,7 @@ class ManagerService:
         settings: bounds and times.
         store: job table; owned by the loop's thread.
         lookups: reads of the tables.
+        replays: reads of the event log.
         sockets: bound ones.
         counters: of the process.
         now_ns: present time.
@@ -64,6 +66,7 @@ class ManagerService:
         *,
         store: JobStore,
         lookups: TableLookups,
+        replays: ReplayDesk,
         sockets: ManagerSockets,
         counters: Counters,
         now_ns: int,
@@ -71,6 +74,7 @@ class ManagerService:
         self._settings = settings
         self._store = store
         self._lookups = lookups
+        self._replays = replays
         self._counters = counters
         self._limits = EnvelopeLimits(settings.message_bytes_max, settings.frames_max)
         self._publisher = Publisher(sockets.publish, epoch=_new_epoch(), counters=counters)
@@ -107,6 +111,7 @@ class ManagerService:
             book=self._book,
             symbols=self._symbols,
             ask=self._lookups.ask,
+            replay=self._replays.ask,
             exchanges=self._exchanges,
             rules=self._settings.job_rules().requests,
             jobs_max=self._settings.unfinished_jobs_max,
@@ -156,8 +161,8 @@ class ManagerService:
         self._execute([Publish(outcome) for outcome in due], now_ns=now_ns)
 
     def on_lookups(self, *, now_ns: int) -> None:
-        """Take what the tables' thread has found."""
-        commands: list[Command] = []
+        """Take what the threads that read tables and log have found."""
+        commands: list[Command] = [*self._replays.answers()]
         for result in self._lookups.results():
             if isinstance(result, Answered):
                 self._is_looking = False

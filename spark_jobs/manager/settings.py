@@ -42,6 +42,10 @@ class ManagerSettings(ApplicationSettings):
     warehouse: str
     catalog_properties: dict[str, str] = Field(default_factory=dict, repr=False)
 
+    log_bootstrap_servers: str = ""
+    """Event log that replays are read from; empty for a manager that serves none."""
+    topic_prefix: str = Field(default="", max_length=64, pattern=r"^[A-Za-z0-9._-]*$")
+
     exchanges: frozenset[str] = frozenset({"BINANCE", "KRAKEN", "COINBASE"})
     """Known before any ingestor has offered a slot of them."""
     lease_seconds: Seconds = 15

@@ -14,6 +14,7 @@ from typing import TypeVar
 import zmq
 from google.protobuf.message import Message
 
+from relay.eventlog import EventLog
 from relay.observability import Counters
 from relay.protocol.envelope import decode, encode
 from relay.protocol.ranges import Range
@@ -24,6 +25,7 @@ from relay.transport import Context, SocketKind, SocketLimits, Waker, new_contex
 from spark_jobs.manager.lookups import TableLookups
 from spark_jobs.manager.loop import close_sockets, open_sockets, run_loop
 from spark_jobs.manager.ports import JobStore
+from spark_jobs.manager.replays import ReplayDesk
 from spark_jobs.manager.service import ManagerService
 from spark_jobs.manager.settings import ManagerSettings
 
@@ -68,10 +70,20 @@ class ManagerThread:
     Args:
         open_store: opens the job table on the manager's thread.
         tables: what the tables show.
+        open_log: opens the event log for replays.
         changes: of settings.
     """
 
-    def __init__(self, open_store: Callable[[], JobStore], tables: TableReader, path: Path, **changes: object) -> None:
+    def __init__(
+        self,
+        open_store: Callable[[], JobStore],
+        tables: TableReader,
+        path: Path,
+        *,
+        open_log: Callable[[], EventLog] | None = None,
+        **changes: object,
+    ) -> None:
+        self._open_log = open_log
         self._open_store = open_store
         self._tables = tables
         self._path = path
@@ -114,6 +126,7 @@ class ManagerThread:
         context, store = new_context(), self._open_store()
         sockets = open_sockets(context, settings)
         lookups = TableLookups(lambda: self._tables, self._waker)
+        replays = ReplayDesk(self._open_log, topic_prefix="", waker=self._waker)
         try:
             self.endpoints = Endpoints(
                 *(
@@ -125,6 +138,7 @@ class ManagerThread:
                 settings,
                 store=store,
                 lookups=lookups,
+                replays=replays,
                 sockets=sockets,
                 counters=self.counters,
                 now_ns=time.time_ns(),
@@ -134,6 +148,7 @@ class ManagerThread:
         finally:
             close_sockets(sockets)
             lookups.close()
+            replays.close()
             store.close()
             context.term()
 

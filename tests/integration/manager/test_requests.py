@@ -222,8 +222,10 @@ def test_too_many_frames_are_answered_behind_all_of_their_routing(relay: Relay, 
 
 
 def test_what_is_not_served_yet_says_so_in_the_right_reply(relay: Relay) -> None:
-    replay = relay.ask(request_pb2.ReplayRequest(topic=f"{BTC}|tick"), request_pb2.ReplayResponse)
-    assert (replay.status, replay.error_code) == (request_pb2.ReplayResponse.UNAVAILABLE, "NOT_IMPLEMENTED")
+    replay = relay.ask(request_pb2.ReplayRequest(topic=f"{BTC}|ohlc:60", start=1), request_pb2.ReplayResponse)
+    assert (replay.status, replay.error_code) == (request_pb2.ReplayResponse.INVALID, "NOT_IMPLEMENTED")
+    ticks = relay.ask(request_pb2.ReplayRequest(topic=f"{BTC}|tick", start=1), request_pb2.ReplayResponse)
+    assert (ticks.status, ticks.error_code) == (request_pb2.ReplayResponse.UNAVAILABLE, "UNAVAILABLE")
     ack = relay.ask(trigger_pb2.CEPTriggerRequest(trigger_id="t"), trigger_pb2.CEPTriggerAck)
     assert "NOT_IMPLEMENTED" in ack.error_message
     stats = relay.ask(request_pb2.StatsQuery(exchange="BINANCE"), Submit)

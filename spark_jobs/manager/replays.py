@@ -1,0 +1,142 @@
+"""Replays out of the event log on one worker thread: a scan takes its time, which the loop must not."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from relay.errors import RelayError
+from relay.eventlog import TICK_TOPIC, EventLog
+from relay.protocol.codes import ErrorCode
+from relay.protocol.periods import NANOSECONDS
+from relay.protocol.v1 import request_pb2
+from relay.transport import Waker
+from spark_jobs.manager.engine.commands import Answer
+from spark_jobs.manager.engine.model import Route
+from spark_jobs.manager.engine.replay import ReplayCollector, ReplayWanted
+
+__all__ = ["ReplayDesk", "replay", "unavailable"]
+
+_LOG = structlog.get_logger(__name__)
+_WAITING_MAX = 256
+_WINDOWS_NS = (30 * NANOSECONDS, 600 * NANOSECONDS, 21_600 * NANOSECONDS, None)
+"""How far back to look for numbers, step by step; None for as far as the log goes."""
+_CLOCK_SLACK_NS = 60 * NANOSECONDS
+"""An exchange's clock may run ahead of ours by less than this, so a record may be older than its trade."""
+_STEP_RECORDS = 5_000
+_SCAN_RECORDS_MAX = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    wanted: ReplayWanted
+    routing: Route
+
+
+class ReplayDesk:
+    """Questions in, answers out through a queue and a wake of the loop.
+
+    Args:
+        open_log: opens the event log, on the worker thread; None when the manager was given none.
+        topic_prefix: before the log's topics.
+        waker: woken for each answer.
+    """
+
+    def __init__(self, open_log: Callable[[], EventLog] | None, *, topic_prefix: str, waker: Waker) -> None:
+        self._open_log, self._topic, self._waker = open_log, topic_prefix + TICK_TOPIC, waker
+        self._questions: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="replays", daemon=True)
+        self._thread.start()
+
+    def ask(self, wanted: ReplayWanted, routing: Route) -> Answer | None:
+        """Put a question; return an answer at once when it cannot be taken."""
+        if self._open_log is None:
+            return Answer(routing, unavailable("this manager knows no event log; set log_bootstrap_servers"))
+        if self._questions.qsize() >= _WAITING_MAX:
+            return Answer(routing, unavailable("too many replays wait; ask again later", ErrorCode.OVERLOADED))
+        self._questions.put(_Question(wanted, routing))
+        return None
+
+    def answers(self) -> list[Answer]:
+        """Return the answers that are there."""
+        found: list[Answer] = []
+        while True:
+            try:
+                found.append(self._answers.get_nowait())
+            except queue.Empty:
+                return found
+
+    def close(self) -> None:
+        """Stop after the question in hand; a read that hangs is left behind."""
+        self._questions.put(None)
+        self._thread.join(timeout=2.0)
+
+    def _run(self) -> None:
+        log: EventLog | None = None
+        while (question := self._questions.get()) is not None:
+            try:
+                if log is None and self._open_log is not None:
+                    log = self._open_log()
+                response = replay(log, self._topic, question.wanted) if log is not None else unavailable("no log")
+            except RelayError as error:
+                response = unavailable(str(error), error.code)
+            except Exception as error:  # noqa: BLE001 - a dead thread would leave every later question unanswered
+                _LOG.exception("replay_failed", topic=str(question.wanted.topic))
+                response = unavailable(f"the replay failed: {error}", ErrorCode.INTERNAL)
+            self._answers.put(Answer(question.routing, response))
+            self._waker.wake()
+        if log is not None:
+            log.close()
+
+
+def unavailable(text: str, code: str = ErrorCode.UNAVAILABLE) -> request_pb2.ReplayResponse:
+    """Return an answer that says why there is none."""
+    return request_pb2.ReplayResponse(
+        status=request_pb2.ReplayResponse.UNAVAILABLE, error_code=code, error_message=text[:500]
+    )
+
+
+def replay(log: EventLog, topic: str, wanted: ReplayWanted) -> request_pb2.ReplayResponse:
+    """Return the records that a replay asks for.
+
+    Raises:
+        RetryableError: the log is away.
+    """
+    if wanted.by == "time":
+        collector = ReplayCollector(wanted)
+        from_ns = None if wanted.cursor else max(0, wanted.first - _CLOCK_SLACK_NS)
+        _scan(log, topic, wanted, collector, from_offset=wanted.cursor or None, from_time_ns=from_ns)
+        return collector.answer()
+    collector = ReplayCollector(wanted)
+    for window_ns in _WINDOWS_NS:
+        collector = ReplayCollector(wanted)
+        from_ns = None if window_ns is None else time.time_ns() - window_ns
+        _scan(log, topic, wanted, collector, from_offset=None, from_time_ns=from_ns)
+        if collector.is_complete or (collector.lowest is not None and collector.lowest < wanted.first):
+            break
+    return collector.answer()
+
+
+def _scan(
+    log: EventLog,
+    topic: str,
+    wanted: ReplayWanted,
+    collector: ReplayCollector,
+    *,
+    from_offset: int | None,
+    from_time_ns: int | None,
+) -> None:
+    key, scanned = wanted.ticker.encode(), 0
+    while not collector.is_full and scanned < _SCAN_RECORDS_MAX:
+        records = log.read(topic, key=key, from_offset=from_offset, from_time_ns=from_time_ns, limit=_STEP_RECORDS)
+        collector.take((record.position.offset, record.value) for record in records)
+        scanned += len(records)
+        if len(records) < _STEP_RECORDS:
+            return
+        from_offset, from_time_ns = records[-1].position.offset + 1, None

@@ -1,0 +1,120 @@
+"""Which log records answer a replay."""
+
+from __future__ import annotations
+
+import pytest
+
+from relay.errors import PeerError
+from relay.eventlog import TICK_TOPIC, platform_topics
+from relay.eventlog.memory import MemoryEventLog
+from relay.protocol.codes import ErrorCode
+from relay.protocol.envelope import VERSION_FRAME, decode_record, encode
+from relay.protocol.stamps import Stamper
+from relay.protocol.v1 import market_pb2, request_pb2
+from spark_jobs.manager.engine.replay import read_replay
+from spark_jobs.manager.replays import replay
+
+BTC, ETH = "BTC/USDT.BINANCE", "ETH/USDT.BINANCE"
+TOPIC = f"{BTC}|tick"
+Status = request_pb2.ReplayResponse
+T0 = 1_700_000_000_000_000_000
+
+
+class Log:
+    """An event log of one partition with stamped ticks of two tickers."""
+
+    def __init__(self, *numbers: int, epoch: int = 7) -> None:
+        self.log = MemoryEventLog()
+        self.log.ensure_topics(platform_topics(prefix="", partitions=1, retention_hours=1))
+        self.stamper = Stamper(epoch)
+        self.tick(*numbers)
+
+    def tick(self, *numbers: int) -> None:
+        for number in numbers:
+            for ticker in (BTC, ETH):
+                tick = market_pb2.Tick(trade_id=str(number), ticker=ticker, timestamp=T0 + number, price=number)
+                self.append(ticker, "tick", tick)
+
+    def append(self, ticker: str, kind: str, message: market_pb2.Tick | market_pb2.Gap) -> None:
+        topic = f"{ticker}|{kind}".encode()
+        body = self.stamper.stamp(topic, encode(message)[1], now_ns=T0)
+        self.log.append(TICK_TOPIC, key=ticker.encode(), value=VERSION_FRAME + body)
+
+    def ask(self, **fields: object) -> tuple[int, list[str], int]:
+        request = request_pb2.ReplayRequest(**{"topic": TOPIC, **fields})  # type: ignore[arg-type]
+        response = replay(self.log, TICK_TOPIC, read_replay(request))
+        ticks = [decode_record(record)[1] for record in response.records]
+        assert all(isinstance(t, market_pb2.Tick) and t.ticker == BTC for t in ticks)
+        return response.status, [t.trade_id for t in ticks if isinstance(t, market_pb2.Tick)], response.next_from
+
+
+def test_sequences_of_an_epoch_come_as_they_were_published() -> None:
+    log = Log(*range(101, 111))
+    assert log.ask(publisher_epoch=7, from_sequence=3, to_sequence=5) == (Status.OK, ["103", "104", "105"], 0)
+
+
+def test_a_limit_leaves_the_rest_to_the_next_question() -> None:
+    log = Log(*range(101, 111))
+    status, ids, next_from = log.ask(publisher_epoch=7, from_sequence=1, to_sequence=10, limit=4)
+    assert (status, ids, next_from) == (Status.PARTIAL, ["101", "102", "103", "104"], 5)
+    status, ids, _ = log.ask(publisher_epoch=7, from_sequence=next_from, to_sequence=10, limit=100)
+    assert (status, len(ids)) == (Status.OK, 6)
+
+
+def test_what_the_log_does_not_hold_is_gone_and_what_it_holds_in_part_is_partial() -> None:
+    log = Log(101, 102)
+    assert log.ask(publisher_epoch=8, from_sequence=1, to_sequence=2) == (Status.GONE, [], 0)
+    assert log.ask(publisher_epoch=7, from_sequence=2, to_sequence=9) == (Status.PARTIAL, ["102"], 0)
+
+
+def test_trade_ids_come_ascending_and_once_although_the_log_has_them_late_and_twice() -> None:
+    log = Log(101, 104, 102, 103, 104, 101)
+    assert log.ask(from_trade_id="101", to_trade_id="104") == (Status.OK, ["101", "102", "103", "104"], 0)
+
+
+def test_a_replay_by_time_goes_through_the_log_in_pages_and_misses_no_late_one() -> None:
+    log = Log(*range(1, 21))
+    log.tick(25, 22)
+    cursor, seen, status = 0, [], Status.PARTIAL
+    while status == Status.PARTIAL:
+        status, ids, cursor = log.ask(start=T0 + 5, end=T0 + 24, limit=6, from_sequence=cursor)
+        assert len(ids) <= 6
+        seen += ids
+    assert sorted(map(int, seen)) == [*range(5, 21), 22]
+
+
+def test_gaps_that_touch_the_range_are_replayed() -> None:
+    log = Log()
+    for first, last in ((1, 4), (5, 9), (20, 0)):
+        gap = market_pb2.Gap(ticker=BTC, from_trade_id=str(first), to_trade_id=str(last) if last else "")
+        log.append(BTC, "gap", gap)
+    request = request_pb2.ReplayRequest(topic=f"{BTC}|gap", from_trade_id="4", to_trade_id="30")
+    response = replay(log.log, TICK_TOPIC, read_replay(request))
+    assert len(response.records) == 3
+
+
+def test_records_that_are_no_messages_are_passed_over() -> None:
+    log = Log(101)
+    for value in (b"", b"\x01", b"\x01\x04\xff\xff", b"\x02\x04", b"\x01\x0d"):
+        log.log.append(TICK_TOPIC, key=BTC.encode(), value=value)
+    log.tick(102)
+    assert log.ask(publisher_epoch=7, from_sequence=1, to_sequence=2) == (Status.OK, ["101", "102"], 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"topic": "RESPONSE:x", "start": 1}, ErrorCode.INVALID_TOPIC),
+        ({"topic": f"{BTC}|market", "start": 1}, ErrorCode.INVALID_TOPIC),
+        ({"topic": f"{BTC}|ohlc:60", "start": 1}, ErrorCode.NOT_IMPLEMENTED),
+        ({"topic": TOPIC}, ErrorCode.INVALID_RANGE),
+        ({"topic": TOPIC, "publisher_epoch": 1, "from_sequence": 5, "to_sequence": 4}, ErrorCode.INVALID_RANGE),
+        ({"topic": TOPIC, "from_trade_id": "x", "to_trade_id": "4"}, ErrorCode.INVALID_RANGE),
+        ({"topic": TOPIC, "start": 10, "end": 5}, ErrorCode.INVALID_RANGE),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused_with_words(fields: dict[str, object], code: str) -> None:
+    with pytest.raises(PeerError) as caught:
+        read_replay(request_pb2.ReplayRequest(**fields))  # type: ignore[arg-type]
+    assert caught.value.code == code
+    assert "expected" in str(caught.value)
