@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from email.utils import formatdate
 
@@ -14,12 +14,17 @@ from ingestors.simulation.faults import Fault, FaultBook, FaultKind, RetryAfter
 from ingestors.simulation.request_log import RequestLog, SeenRequest
 from relay.protocol.periods import NANOSECONDS
 
-__all__ = ["Clock", "ShapeApplication"]
+__all__ = ["Clock", "ShapeApplication", "html_answer"]
 
 Clock = Callable[[], int]
 """Nanoseconds since the epoch."""
 
 _HTML = b"<html>\n<head><title>%d</title></head>\n<body><center><h1>%d</h1></center></body>\n</html>\n"
+
+
+def html_answer(status: int, headers: Mapping[str, str]) -> web.Response:
+    """Return the page that stands for a server before the exchange itself."""
+    return web.Response(status=status, body=_HTML % (status, status), content_type="text/html", headers=headers)
 
 
 class ShapeApplication:

@@ -19,7 +19,7 @@ from relay.protocol.periods import NANOSECONDS
 from relay.protocol.scaled import decimals_needed
 from relay.protocol.tickers import Ticker, parse_ticker
 
-__all__ = ["Recording", "load_recording"]
+__all__ = ["Recording", "load_recording", "recording_of_trades"]
 
 _MINUTE_NS = 60 * NANOSECONDS
 _EXACT = Context(prec=200, traps=[Inexact, InvalidOperation])
@@ -37,6 +37,7 @@ class Recording:
         trades: ascending by (time, id); candles are made of them.
         candles: ascending by start; served at their period, rolled up at multiples of it.
         period_seconds: the candles' period, 0 without candles.
+        live_ns: what lies up to there was known before the recording went live; by default nothing was.
     """
 
     fills_empty = False
@@ -50,6 +51,7 @@ class Recording:
         trades: Sequence[Trade] = (),
         candles: Sequence[Candle] = (),
         period_seconds: int = 0,
+        live_ns: int | None = None,
     ) -> None:
         self.ticker = ticker
         self.listing = listing
@@ -60,6 +62,12 @@ class Recording:
         self._times_ns = [trade.time_ns for trade in trades]
         self._starts_ns = [candle.start_ns for candle in candles]
         self._ids = [trade.trade_id for trade in trades]
+        self.live_ns = self.start_ns - 1 if live_ns is None else live_ns
+
+    @property
+    def times_ns(self) -> Sequence[int]:
+        """Times of the trades, ascending; none of a recording of candles."""
+        return self._times_ns
 
     @property
     def start_ns(self) -> int:
@@ -120,12 +128,19 @@ def load_recording(path: Path, ticker: str) -> Recording:
     try:
         if is_candles(table):
             return _of_candles(parsed, candle_rows(table), cursor_ns=table.cursor_ns)
-        return _of_trades(parsed, trade_rows(table))
+        return recording_of_trades(parsed, trade_rows(table))
     except PeerError as error:
         raise SettingsError(f"{path}: {error}") from error
 
 
-def _of_trades(ticker: Ticker, rows: Sequence[TradeRow]) -> Recording:
+def recording_of_trades(ticker: Ticker, rows: Sequence[TradeRow], *, live_ns: int | None = None) -> Recording:
+    """Return the recording of at least one trade; repeats of an id count once.
+
+    Args:
+        ticker: what it is served as.
+        rows: in any order.
+        live_ns: what lies up to there was known before the recording went live.
+    """
     price_decimals = decimals_needed(row.price for row in rows)
     size_decimals = decimals_needed(row.size for row in rows)
     by_id = {
@@ -141,7 +156,7 @@ def _of_trades(ticker: Ticker, rows: Sequence[TradeRow]) -> Recording:
     trades = sorted(by_id.values(), key=lambda trade: (trade.time_ns, trade.trade_id))
     end_ns = (trades[-1].time_ns // _MINUTE_NS + 1) * _MINUTE_NS  # the minute of the last trade counts as complete
     listing = Listing(ticker.symbol, price_decimals, size_decimals, trades[0].time_ns)
-    return Recording(ticker=ticker, listing=listing, end_ns=end_ns, trades=trades)
+    return Recording(ticker=ticker, listing=listing, end_ns=end_ns, trades=trades, live_ns=live_ns)
 
 
 def _of_candles(ticker: Ticker, rows: Sequence[CandleRow], *, cursor_ns: int | None) -> Recording:

@@ -7,11 +7,20 @@ Base URLs, each in place of the real one:
 - ``http://127.0.0.1:PORT/coinbase`` for ``https://api.exchange.coinbase.com``
 - ``http://127.0.0.1:PORT/coinbase-advanced`` for ``https://api.coinbase.com``
 
-and ``http://127.0.0.1:PORT/control`` for faults, requests seen and health.
+and ``http://127.0.0.1:PORT/control`` for faults, requests seen and health. Base URLs of the sockets:
+
+- ``ws://127.0.0.1:PORT/binance-ws`` for ``wss://data-stream.binance.vision``
+- ``ws://127.0.0.1:PORT/kraken-ws/v2`` for ``wss://ws.kraken.com/v2``
+- ``ws://127.0.0.1:PORT/coinbase-ws`` for ``wss://ws-feed.exchange.coinbase.com``
+- ``ws://127.0.0.1:PORT/coinbase-advanced-ws`` for ``wss://advanced-trade-ws.coinbase.com``
+
+REST and sockets serve the same markets by the same clock: what a socket has sent, REST serves from then on.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
@@ -24,6 +33,7 @@ from ingestors.simulation.binance import BinanceRest
 from ingestors.simulation.coinbase import CoinbaseRest
 from ingestors.simulation.coinbase_advanced import CoinbaseAdvancedRest
 from ingestors.simulation.control import control_application
+from ingestors.simulation.driven_market import DrivenMarket
 from ingestors.simulation.faults import Fault, FaultBook
 from ingestors.simulation.http_side import Clock, ShapeApplication
 from ingestors.simulation.kraken import KrakenRest
@@ -32,7 +42,14 @@ from ingestors.simulation.listings import BINANCE, COINBASE, COINBASE_ADVANCED, 
 from ingestors.simulation.market import modelled_markets
 from ingestors.simulation.records import MarketSource
 from ingestors.simulation.replay import Recording
+from ingestors.simulation.replay_clock import LiveReplay, ReplayClock
 from ingestors.simulation.request_log import RequestLog
+from ingestors.simulation.socket_control import add_socket_control
+from ingestors.simulation.socket_faults import SocketFault, SocketFaultBook
+from ingestors.simulation.socket_pump import SocketPump
+from ingestors.simulation.socket_side import SocketSide
+from ingestors.simulation.socket_sides import SOCKET_PATHS, socket_side
+from ingestors.simulation.socket_values import SocketLimits
 from relay.errors import SettingsError
 from relay.protocol.times import format_ns
 
@@ -60,13 +77,18 @@ class SimulatedExchange:
         recordings: served instead of the model for their tickers.
         faults: in force from the start.
         limits: rate limits.
+        replay: sends the recordings over the sockets; the clock then begins where they go live and moves with them.
+        socket_faults: in force from the start.
+        socket_limits: bounds of the sockets.
 
     Raises:
-        SettingsError: a recording's exchange is none of the served ones.
+        SettingsError: a recording's exchange is none of the served ones, or there is none to replay.
 
     Attributes:
         faults: the faults in force; may be changed while it runs.
+        socket_faults: those of the sockets.
         requests: what was asked so far.
+        replay_clock: the clock of a live replay, else None.
     """
 
     def __init__(
@@ -80,16 +102,25 @@ class SimulatedExchange:
         recordings: Iterable[Recording] = (),
         faults: Iterable[Fault] = (),
         limits: Limits | None = None,
+        replay: LiveReplay | None = None,
+        socket_faults: Iterable[SocketFault] = (),
+        socket_limits: SocketLimits | None = None,
     ) -> None:
         self._recordings = tuple(recordings)
         _check_served(self._recordings)
+        self.replay_clock = _replay_clock(self._recordings, replay)
         self._seed = seed
         self._host, self._port = host, port
         self._wall_clock = wall_clock
-        self._clock = clock or _clock_of(self._recordings, wall_clock)
+        self._clock = self.replay_clock or clock or _clock_of(self._recordings, wall_clock)
         self._limits = limits or Limits()
+        self._socket_limits = socket_limits or SocketLimits()
+        self._markets: dict[str, dict[str, MarketSource]] = {}
+        self._sides: list[SocketSide] = []
+        self._pumping: asyncio.Task[None] | None = None
         self._runner: web.AppRunner | None = None
         self.faults = FaultBook(faults, seed=seed)
+        self.socket_faults = SocketFaultBook(socket_faults, seed=seed)
         self.requests = RequestLog()
 
     @property
@@ -107,13 +138,40 @@ class SimulatedExchange:
         """Base URL by exchange (``binance``, ``kraken``, ``coinbase``, ``coinbase-advanced``)."""
         return {name: f"{self.url}/{name}" for name in EXCHANGES}
 
+    @property
+    def socket_urls(self) -> Mapping[str, str]:
+        """Base URL of the sockets by exchange."""
+        return {name: f"ws://{self._host}:{self._port}{path}" for name, path in SOCKET_PATHS.items()}
+
     def markets(self, exchange: str) -> dict[str, MarketSource]:
-        """Return the markets that an exchange serves, by symbol: the model's, and recordings in their place."""
-        markets: dict[str, MarketSource] = dict(modelled_markets(exchange, seed=self._seed))
-        for recording in self._recordings:
-            if exchange in _SERVED_AS.get(recording.ticker.exchange, ()):
-                markets[recording.ticker.symbol] = recording
-        return markets
+        """Return the markets that an exchange serves, by symbol: the model's, and recordings in their place.
+
+        They are the same objects at every call, and at both Coinbase interfaces.
+        """
+        key = COINBASE if exchange == COINBASE_ADVANCED else exchange
+        if key not in self._markets:
+            modelled = modelled_markets(key, seed=self._seed)
+            markets: dict[str, MarketSource] = {
+                symbol: DrivenMarket(market, seed=self._seed) for symbol, market in modelled.items()
+            }
+            for recording in self._recordings:
+                if key in _SERVED_AS[recording.ticker.exchange]:
+                    markets[recording.ticker.symbol] = recording
+            self._markets[key] = markets
+        return self._markets[key]
+
+    def drive(self, exchange: str, symbol: str, per_second: int) -> int:
+        """Give a model market a rate of trades from now on and return its first driven trade id.
+
+        Raises:
+            SettingsError: there is no such market, or it is a recording or halted.
+        """
+        market = self.markets(exchange).get(symbol) if exchange in EXCHANGES else None
+        if not isinstance(market, DrivenMarket):
+            raise SettingsError(f"expected a model market of {', '.join(EXCHANGES)}, got {symbol!r} of {exchange!r}")
+        from_ns = self._clock() + 1
+        market.drive(per_second, from_ns=from_ns)
+        return market.position_at(from_ns) + 1
 
     async def start(self) -> None:
         """Bind and serve.
@@ -131,10 +189,18 @@ class SimulatedExchange:
             raise SettingsError(f"cannot bind the simulated exchange to {self.url}: {error}") from error
         self._runner = runner
         self._port = int(runner.addresses[0][1])
+        self._pumping = asyncio.create_task(self._pump.run())
 
     async def stop(self) -> None:
         """Stop serving; a second call does nothing."""
         runner, self._runner = self._runner, None
+        pumping, self._pumping = self._pumping, None
+        if pumping is not None:
+            pumping.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await pumping
+        for side in self._sides:
+            await side.stop()
         if runner is not None:
             await runner.cleanup()
 
@@ -158,9 +224,24 @@ class SimulatedExchange:
                 requests=self.requests,
             )
             root.add_subapp(f"/{name}", side.application())
-        root.add_subapp(
-            "/control", control_application(faults=self.faults, requests=self.requests, health=self._health)
-        )
+        self._sides = [
+            socket_side(
+                name,
+                self.markets(name),
+                root=root,
+                limits=self._socket_limits,
+                faults=self.socket_faults,
+                clock=self._clock,
+                wall_clock=self._wall_clock,
+                requests=self.requests,
+            )
+            for name in EXCHANGES
+        ]
+        hubs = [side.hub for side in self._sides]
+        self._pump = SocketPump(hubs, clock=self._clock, wall_clock=self._wall_clock, replay=self.replay_clock)
+        control = control_application(faults=self.faults, requests=self.requests, health=self._health)
+        add_socket_control(control, faults=self.socket_faults, pump=self._pump, set_rate=self.drive)
+        root.add_subapp("/control", control)
         return root
 
     def _health(self) -> Mapping[str, object]:
@@ -179,6 +260,14 @@ class SimulatedExchange:
                 for recording in self._recordings
             ],
         }
+
+
+def _replay_clock(recordings: tuple[Recording, ...], replay: LiveReplay | None) -> ReplayClock | None:
+    if replay is None:
+        return None
+    if not recordings:
+        raise SettingsError("expected a recording to replay live, got none; give one, or leave the live replay out")
+    return ReplayClock(recordings, replay)
 
 
 def _clock_of(recordings: tuple[Recording, ...], wall_clock: Clock) -> Clock:
