@@ -15,7 +15,7 @@ from ingestors.simulation.number_text import shortest_text
 from ingestors.simulation.records import Candle, Listing, MarketSource, Trade
 from relay.protocol.periods import NANOSECONDS
 
-__all__ = ["CoinbaseAdvancedRest", "trade_entry"]
+__all__ = ["CoinbaseAdvancedRest"]
 
 _BASE = "/api/v3/brokerage"
 _GRANULARITY_SECONDS = {
@@ -136,7 +136,7 @@ class CoinbaseAdvancedRest:
             start = source.position_at(self._integer(call, "start", default=0) * NANOSECONDS)
         trades = bent(source.trades(max(end - limit, start), end), call)
         price = shortest_text(newest[-1].price_units, source.listing.price_decimals) if newest else ""
-        rows = [trade_entry(trade, source.listing) for trade in reversed(trades)]
+        rows = [_trade_entry(trade, source.listing) for trade in reversed(trades)]
         return json_answer({"trades": rows, "best_bid": price, "best_ask": price})
 
     def _market(self, call: Call) -> MarketSource:
@@ -166,8 +166,7 @@ def _candle_entry(row: Candle, listing: Listing) -> dict[str, str]:
     }
 
 
-def trade_entry(trade: Trade, listing: Listing) -> dict[str, str]:
-    """Return a trade of the ticker, whose fields the socket's trades share."""
+def _trade_entry(trade: Trade, listing: Listing) -> dict[str, str]:
     return {
         "trade_id": str(trade.trade_id),
         "product_id": (listing.alias_of or listing.symbol).replace("/", "-"),  # one feed answers for both names

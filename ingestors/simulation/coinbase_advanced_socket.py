@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ingestors.simulation.coinbase_advanced import trade_entry
 from ingestors.simulation.market_feed import MarketFeed
 from ingestors.simulation.plain_session import PlainSession
 from ingestors.simulation.records import Trade
 from ingestors.simulation.socket_values import Close, Moment, SocketLimits, ToSend
+from ingestors.simulation.trade_texts import iso_texts, number_writer
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.times import format_ns
 
@@ -22,7 +22,6 @@ __all__ = ["CoinbaseAdvancedSession"]
 _TRADES, _BEATS = "market_trades", "heartbeats"
 _MILLISECOND_NS = 10**6
 _MESSAGE_TRADES_MAX = 100
-_ROW_FIELDS = ("product_id", "trade_id", "price", "size", "time", "side")
 
 
 class CoinbaseAdvancedSession(PlainSession):
@@ -136,9 +135,17 @@ class CoinbaseAdvancedSession(PlainSession):
         return msgspec.json.encode(message)
 
 
-def _event(feed: MarketFeed, trades: Sequence[Trade], kind: str) -> dict[str, object]:
-    rows = (trade_entry(trade, feed.source.listing) for trade in reversed(trades))
-    return {"type": kind, "trades": [{name: row[name] for name in _ROW_FIELDS} for row in rows]}
+def _event(feed: MarketFeed, trades: Sequence[Trade], kind: str) -> msgspec.Raw:
+    listing = feed.source.listing
+    product = (listing.alias_of or listing.symbol).replace("/", "-")  # one feed answers for both names
+    price = number_writer(listing.price_decimals, is_shortest=True)
+    size = number_writer(listing.size_decimals, is_shortest=True)
+    rows = [
+        f'{{"product_id":"{product}","trade_id":"{trade.trade_id}","price":"{price(trade.price_units)}",'
+        f'"size":"{size(trade.size_units)}","time":"{time}","side":"{"SELL" if trade.taker_buy else "BUY"}"}}'
+        for trade, time in zip(trades, iso_texts(trades), strict=True)
+    ]
+    return msgspec.Raw(f'{{"type":"{kind}","trades":[{",".join(reversed(rows))}]}}'.encode())
 
 
 def _iso_nanoseconds(time_ns: int) -> str:

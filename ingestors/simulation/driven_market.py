@@ -21,6 +21,7 @@ __all__ = ["DrivenMarket"]
 
 _SECOND_NS = 10**9
 _KNOT_TRADES = 4_096
+_BLOCK_TRADES, _BLOCKS_MAX = 1_024, 4
 _LIMB = 10**9
 _MINUTE = FixedGrid(60)
 
@@ -52,6 +53,7 @@ class DrivenMarket:
         self._keys = {name: purpose_key(seed, symbol, f"driven {name}") for name in ("knot", "price", "size", "side")}
         self._drives: list[_Drive] = []
         self._closed: dict[int, Candle | None] = {}
+        self._blocks: dict[int, list[Trade]] = {}
         self._anchor_units = 0
 
     @property
@@ -84,6 +86,7 @@ class DrivenMarket:
             newest = self._base.trades(first - 1, first)
             self._anchor_units = newest[0].price_units if newest else 10**listing.price_decimals
         self._drives.append(_Drive(from_ns, first, per_second))
+        self._blocks.clear()
 
     def position_at(self, time_ns: int) -> int:
         """Return how many trades lie before a time."""
@@ -104,12 +107,28 @@ class DrivenMarket:
         start, border = max(start, 0), self._drives[0].first
         trades = self._base.trades(start, min(end, border)) if start < border else []
         start = max(start, border)
-        if start >= end:
-            return trades
-        positions, times, prices, sizes, sides = self._columns(start, end)
+        if end - start > _BLOCK_TRADES:
+            return trades + self._made(start, end)
+        for number in range(start // _BLOCK_TRADES, -(-end // _BLOCK_TRADES)):
+            low = max(number * _BLOCK_TRADES, border)
+            trades += self._block(number)[max(start - low, 0) : max(end - low, 0)]
+        return trades
+
+    def _block(self, number: int) -> list[Trade]:
+        """Return an aligned run of trades, made ahead: a turn of the sockets needs a few of them at a time."""
+        block = self._blocks.get(number)
+        if block is None:
+            if len(self._blocks) >= _BLOCKS_MAX:
+                del self._blocks[next(iter(self._blocks))]
+            low = max(number * _BLOCK_TRADES, self._drives[0].first)
+            block = self._blocks[number] = self._made(low, (number + 1) * _BLOCK_TRADES)
+        return block
+
+    def _made(self, start: int, end: int) -> list[Trade]:
+        times, prices, sizes, sides = self._columns(start, end)
         columns = (times.tolist(), prices.tolist(), sizes.tolist(), (sides == 1).tolist())
-        ids = range(start + 1, start + 1 + len(positions))
-        return trades + [Trade(*row) for row in zip(ids, *columns, strict=True)]
+        ids = range(start + 1, start + 1 + len(times))
+        return [Trade(*row) for row in zip(ids, *columns, strict=True)]
 
     def candles(self, grid: Grid, *, start_ns: int, end_ns: int, visible: Visible) -> list[Candle]:
         """Return the candles with trades that start in [start_ns, end_ns); driven ones by the minute, closed once."""
@@ -148,7 +167,7 @@ class DrivenMarket:
         return candle
 
     def _driven_candle(self, start_ns: int, start: int, end: int) -> Candle:
-        _, _, prices, sizes, sides = self._columns(start, end)
+        _, prices, sizes, sides = self._columns(start, end)
         bought = sizes * sides
         return Candle(
             start_ns=start_ns,
@@ -163,8 +182,8 @@ class DrivenMarket:
             buy_quote_units=_exact_sum(prices * bought),
         )
 
-    def _columns(self, start: int, end: int) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-        """Return positions, times, prices, sizes and sides; nothing beyond the last position of a stopped drive."""
+    def _columns(self, start: int, end: int) -> tuple[Integers, Integers, Integers, Integers]:
+        """Return times, prices, sizes and sides; nothing beyond the last position of a stopped drive."""
         blocks = []
         ends = [drive.first for drive in self._drives[1:]] + [end]
         for drive, until in zip(self._drives, ends, strict=True):
@@ -185,7 +204,7 @@ class DrivenMarket:
         offsets = (wave + draw(self._keys["price"], positions, 7) - 3) * step
         prices = np.maximum(self._anchor_units + offsets, 1)
         sizes = 1 + draw(self._keys["size"], positions, 10 ** max(self.listing.size_decimals - 1, 2))
-        return positions, times, prices, sizes, draw(self._keys["side"], positions, 2)
+        return times, prices, sizes, draw(self._keys["side"], positions, 2)
 
 
 def _exact_sum(values: Integers) -> int:

@@ -15,8 +15,14 @@ _MIX = 0x9E3779B97F4A7C15
 _WORD = (1 << 64) - 1
 
 
-def number_writer(decimals: int, places: int = 0) -> Callable[[int], str]:
-    """Return a fast writer of ``units x 10^-decimals`` with all decimals and at least ``places`` of them; from 0 up."""
+def number_writer(decimals: int, places: int = 0, *, is_shortest: bool = False) -> Callable[[int], str]:
+    """Return a fast writer of ``units x 10^-decimals`` for units from 0.
+
+    Args:
+        decimals: scale of the units; all of them are written.
+        places: decimals at least.
+        is_shortest: leave needless zeros at the end out instead.
+    """
     factor = 10 ** max(places - decimals, 0)
     shown = max(decimals, places)
     if shown == 0:
@@ -27,7 +33,7 @@ def number_writer(decimals: int, places: int = 0) -> Callable[[int], str]:
         digits = str(units * factor).rjust(width, "0")
         return f"{digits[:-shown]}.{digits[-shown:]}"
 
-    return write
+    return (lambda units: write(units).rstrip("0").rstrip(".")) if is_shortest else write
 
 
 def iso_texts(trades: Sequence[Trade]) -> list[str]:
