@@ -1,18 +1,20 @@
 """Small commits from one process by PyIceberg: no job, no executor, no shuffle (numbers: docs/performance.md).
 
 Every commit carries the log offsets that the table has reached. A conflict with another committer (maintenance)
-means: do the whole replacement again on the new head.
+means: do the whole replacement again on the new head. Offsets that somebody else has moved mean that a second
+writer is at work: nothing is committed then, because the same records would be there twice.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
 from pyiceberg.table.update.snapshot import ExpireSnapshots
@@ -53,29 +55,57 @@ class IcebergTables:
         """Return how far a table has come in a topic."""
         return stored_offsets(self._table(name), job=job, cluster_id=cluster_id, topic_id=topic_id)
 
-    def merge_bars(self, rows: pa.Table, *, reached: SourceOffsets, batch_id: int) -> int | None:
+    def merge_bars(
+        self, rows: pa.Table, *, reached: SourceOffsets, batch_id: int, known: SourceOffsets | None = None
+    ) -> int | None:
         """Put bars into ``market.ohlc``: of one key the row latest by (fetched_at, log position) stays.
+
+        Args:
+            rows: bars, in the table's columns.
+            reached: offsets to keep in the commit.
+            batch_id: information only.
+            known: offsets that the table must still have; None to commit whatever it has.
 
         Returns:
             The snapshot id of the commit; None when nothing changed.
+
+        Raises:
+            RetryableError: the table is away, or another writer has moved its offsets.
         """
         rows = latest_rows(rows, key=OHLC_KEY, order=_ORDER)
         kept = reached.summary(batch_id=batch_id)
         matching = union(bars_filter(*span) for span in key_spans(rows))
-        return self._replace(OHLC_TABLE, rows, matching=matching, key=OHLC_KEY, order=_ORDER, kept=kept)
+        return self._replace(
+            OHLC_TABLE, rows, matching=matching, key=OHLC_KEY, order=_ORDER, kept=kept, fence=_Fence(known, reached)
+        )
 
-    def merge_markets(self, rows: pa.Table, *, reached: SourceOffsets, batch_id: int) -> int | None:
+    def merge_markets(
+        self, rows: pa.Table, *, reached: SourceOffsets, batch_id: int, known: SourceOffsets | None = None
+    ) -> int | None:
         """Put markets into ``market.symbol_metadata``, keyed by ticker; the latest by updated_at stays."""
         key = ("ticker",)
         rows = latest_rows(rows, key=key, order=_SYMBOL_ORDER)
         matching, kept = tickers_filter(rows["ticker"].to_pylist()), reached.summary(batch_id=batch_id)
-        return self._replace(SYMBOL_TABLE, rows, matching=matching, key=key, order=_SYMBOL_ORDER, kept=kept)
+        return self._replace(
+            SYMBOL_TABLE,
+            rows,
+            matching=matching,
+            key=key,
+            order=_SYMBOL_ORDER,
+            kept=kept,
+            fence=_Fence(known, reached),
+        )
 
-    def append(self, name: str, rows: pa.Table, *, reached: SourceOffsets, batch_id: int) -> int:
-        """Append rows; returns the snapshot id."""
+    def append(
+        self, name: str, rows: pa.Table, *, reached: SourceOffsets, batch_id: int, known: SourceOffsets | None = None
+    ) -> int:
+        """Append rows; returns the snapshot id. Arguments as for :meth:`merge_bars`."""
         columns, kept = TABLE_COLUMNS[name], reached.summary(batch_id=batch_id)
+        fence = _Fence(known, reached)
 
         def commit(table: Table) -> None:
+            if fence.is_passed(table):
+                return
             with LeanTransaction(table) as change:
                 change.append(rows.cast(columns), snapshot_properties=kept)
 
@@ -104,7 +134,7 @@ class IcebergTables:
             try:
                 with LeanTransaction(table) as change:
                     ExpireSnapshots(change).by_ids(old).commit()
-            except CommitFailedException:
+            except (CommitFailedException, ValidationException):
                 _LOG.info("snapshot_expiry_lost_a_race table=%s", name)
 
     def _replace(
@@ -116,6 +146,7 @@ class IcebergTables:
         key: tuple[str, ...],
         order: tuple[str, ...],
         kept: Mapping[str, str],
+        fence: _Fence,
     ) -> int | None:
         columns = TABLE_COLUMNS[name]
         rows = rows.cast(columns)
@@ -123,6 +154,8 @@ class IcebergTables:
 
         def commit(table: Table) -> None:
             nonlocal changed
+            if fence.is_passed(table):
+                return
             existing = table.scan(row_filter=matching).to_arrow().cast(columns)
             merged = latest_rows(pa.concat_tables([existing, rows]), key=key, order=order).select(columns.names)
             changed = not _same_rows(existing, merged, key)
@@ -143,7 +176,7 @@ class IcebergTables:
             with storage_errors(f"committing to market.{name}"):
                 try:
                     commit(table)
-                except CommitFailedException as error:
+                except (CommitFailedException, ValidationException) as error:
                     _LOG.info("commit_lost_a_race table=%s error=%s", name, error)
                     continue
                 snapshot = table.current_snapshot()
@@ -160,6 +193,34 @@ class IcebergTables:
         if table is None:
             raise RetryableError(f"market.{name} does not exist; was it dropped?", code=ErrorCode.STORAGE)
         return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """Tells a commit of our own that landed although it was reported lost from another writer's."""
+
+    known: SourceOffsets | None
+    reached: SourceOffsets
+
+    def is_passed(self, table: Table) -> bool:
+        """Return whether the table has what is to be committed already.
+
+        Raises:
+            RetryableError: somebody else has moved the table's offsets.
+        """
+        known = self.known
+        if known is None:
+            return False
+        stored = stored_offsets(table, job=known.job, cluster_id=known.cluster_id, topic_id=known.topic_id)
+        if stored == known:
+            return False
+        if stored == self.reached:
+            return True
+        raise RetryableError(
+            f"{'.'.join(table.name())}: expected log offsets {dict(known.end_offsets)}, got "
+            f"{dict(stored.end_offsets)}: another {known.job} job writes the same tables; stop one of them",
+            code=ErrorCode.STORAGE,
+        )
 
 
 def _same_rows(existing: pa.Table, merged: pa.Table, key: tuple[str, ...]) -> bool:

@@ -51,7 +51,7 @@ class Table:
         micro = MicroBatch(frame, batch_id=self.batches, in_driver=self.in_driver)
         self.batches += 1
         kept = self.offsets()
-        return self.writer.merge(micro, TOPIC, kept.end_offsets, kept.advanced(micro.end_offsets(TOPIC)))
+        return self.writer.merge(micro, TOPIC, kept, kept.advanced(micro.end_offsets(TOPIC)))
 
     def offsets(self) -> SourceOffsets:
         return self.tables.offsets(OHLC_TABLE, job="history", cluster_id="c", topic_id="t")

@@ -84,16 +84,19 @@ class HistoryCommitter:
         started = time.monotonic_ns()
         kept = self._offsets(OHLC_TABLE, history)
         reached = kept.advanced(batch.end_offsets(history))
-        if bars.merge(batch, history, kept.end_offsets, reached):
+        if bars.merge(batch, history, kept, reached):
             self._reached[OHLC_TABLE, history] = reached
         coverage = self._fresh(COVERAGE_TABLE, history, decoded.coverage)
         self._append(COVERAGE_TABLE, history, coverage, batch)
         markets = self._fresh(SYMBOL_TABLE, symbols, decoded.markets)
         snapshot_id = 0
         if len(markets):
-            reached = self._offsets(SYMBOL_TABLE, symbols).advanced(batch.end_offsets(symbols))
-            snapshot_id = self.tables.merge_markets(markets, reached=reached, batch_id=batch.batch_id) or 0
-            self._reached[SYMBOL_TABLE, symbols] = reached
+            known = self._offsets(SYMBOL_TABLE, symbols)
+            reached = known.advanced(batch.end_offsets(symbols))
+            changed_in = self.tables.merge_markets(markets, reached=reached, batch_id=batch.batch_id, known=known)
+            if changed_in is not None:
+                self._reached[SYMBOL_TABLE, symbols] = reached
+            snapshot_id = changed_in or 0
         for topic in self.topics:
             found = decoded.quarantine.filter(pc.equal(decoded.quarantine["topic"], topic))
             fresh = self._fresh(QUARANTINE_TABLE, topic, found, names=("partition", "offset"))
@@ -135,6 +138,7 @@ class HistoryCommitter:
     def _append(self, name: str, topic: str, rows: pa.Table, batch: MicroBatch) -> None:
         if len(rows) == 0:
             return
-        reached = self._offsets(name, topic).advanced(batch.end_offsets(topic))
-        self.tables.append(name, rows, reached=reached, batch_id=batch.batch_id)
+        known = self._offsets(name, topic)
+        reached = known.advanced(batch.end_offsets(topic))
+        self.tables.append(name, rows, reached=reached, batch_id=batch.batch_id, known=known)
         self._reached[name, topic] = reached

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import time
-import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,6 +17,7 @@ from relay.protocol.topics import METADATA_UPDATE, outcome_topic
 from relay.protocol.v1 import market_pb2, request_pb2
 from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, SYMBOL_TABLE
 from relay.tables.writer import IcebergTables
+from spark_jobs.jobs.checkpoints import new_checkpoint
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.history.batch import MicroBatch
 from spark_jobs.jobs.history.committer import Committed, HistoryCommitter
@@ -83,7 +81,7 @@ class HistoryJob:
         self.query = (
             source.writeStream.foreachBatch(self._process)
             .queryName("history")
-            .option("checkpointLocation", self._checkpoint())
+            .option("checkpointLocation", new_checkpoint(self._settings.checkpoint_folder, job="history"))
             .start()
         )
         return self.query
@@ -158,17 +156,6 @@ class HistoryJob:
                     )
                 clamped[topic][partition] = min(max(offset, oldest[partition]), ends[partition])
         return clamped
-
-    def _checkpoint(self) -> str:
-        root = self._settings.checkpoint_folder
-        run = uuid.uuid4().hex
-        if "://" in root:
-            return f"{root.rstrip('/')}/history/{run}"
-        folder = Path(root).resolve() / "history"
-        if folder.is_dir():
-            for old in folder.iterdir():
-                shutil.rmtree(old, ignore_errors=True)
-        return str(folder / run)
 
     def _expire(self) -> None:
         older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)

@@ -15,6 +15,7 @@ from relay.eventlog.kafka import KafkaEventLog
 from relay.observability import Counters, StatusServer
 from relay.tables.writer import open_writable_tables
 from relay.transport import new_context
+from spark_jobs.jobs.checkpoints import lock_checkpoints
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.history.job import HistoryJob
 from spark_jobs.jobs.session import open_session
@@ -32,6 +33,9 @@ def run_history(settings: JobSettings, *, stopping: threading.Event) -> int:
 
     A query that fails (table store or log away) is started again at the tables' offsets, with back-off; after
     20 failures without a batch between them the process gives up with exit code 1.
+
+    Raises:
+        SettingsError: another history job uses the same checkpoint folder.
     """
     counters = Counters()
     state: dict[str, object] = {"ready": False, "job": "history"}
@@ -40,6 +44,7 @@ def run_history(settings: JobSettings, *, stopping: threading.Event) -> int:
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
+    lock = lock_checkpoints(settings.checkpoint_folder, job="history")
     started = time.monotonic()
     session = open_session(settings, name="market-relay-history")
     _LOG.info("session_opened", seconds=round(time.monotonic() - started, 2), master=session.sparkContext.master)
@@ -55,6 +60,7 @@ def run_history(settings: JobSettings, *, stopping: threading.Event) -> int:
         log.close()
         session.stop()
         status.close()
+        lock.close()
 
 
 def _keep_running(

@@ -6,7 +6,7 @@ Both leave the same table: of one key the row latest by (fetched_at, log positio
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Protocol
 
 import pyarrow as pa
@@ -30,13 +30,13 @@ _VIEW = "incoming_bars"
 class BarsWriter(Protocol):
     """Puts a micro-batch's bars into ``market.ohlc``."""
 
-    def merge(self, batch: MicroBatch, topic: str, known: Mapping[int, int], reached: SourceOffsets) -> bool:
+    def merge(self, batch: MicroBatch, topic: str, known: SourceOffsets, reached: SourceOffsets) -> bool:
         """Merge the bars of a topic's records at or after the ``known`` end offsets.
 
         Args:
             batch: the records.
             topic: only its records count.
-            known: end offsets that the table has stored, by partition.
+            known: offsets that the table has stored.
             reached: offsets to keep in the commit.
 
         Returns:
@@ -50,16 +50,16 @@ class DriverBarsWriter:
     def __init__(self, tables: IcebergTables) -> None:
         self._tables = tables
 
-    def merge(self, batch: MicroBatch, topic: str, known: Mapping[int, int], reached: SourceOffsets) -> bool:
+    def merge(self, batch: MicroBatch, topic: str, known: SourceOffsets, reached: SourceOffsets) -> bool:
         """See the port."""
         del topic  # the driver's decoder puts nothing but this topic's batches into bars
         bars = batch.decoded().bars
-        for partition, end in known.items():
+        for partition, end in known.end_offsets.items():
             old = pc.and_(pc.equal(bars["log_partition"], partition), pc.less(bars["log_offset"], end))
             bars = bars.filter(pc.invert(old))
         if len(bars) == 0:
             return False
-        return self._tables.merge_bars(bars, reached=reached, batch_id=batch.batch_id) is not None
+        return self._tables.merge_bars(bars, reached=reached, batch_id=batch.batch_id, known=known) is not None
 
 
 class SparkBarsWriter:
@@ -68,13 +68,13 @@ class SparkBarsWriter:
     def __init__(self, catalog_name: str) -> None:
         self._table = f"{catalog_name}.{NAMESPACE}.{OHLC_TABLE}"
 
-    def merge(self, batch: MicroBatch, topic: str, known: Mapping[int, int], reached: SourceOffsets) -> bool:
+    def merge(self, batch: MicroBatch, topic: str, known: SourceOffsets, reached: SourceOffsets) -> bool:
         """See the port."""
         if not pc.sum(batch.decoded().coverage["rows"]).as_py():
             return False
         session = batch.frame.sparkSession
         records = batch.frame.where(f.col("topic") == topic)
-        for partition, end in known.items():
+        for partition, end in known.end_offsets.items():
             records = records.where(~((f.col("partition") == partition) & (f.col("offset") < end)))
         bars = _latest(records.mapInArrow(_decode_bars, from_arrow_schema(OHLC_COLUMNS))).persist()
         summary = {

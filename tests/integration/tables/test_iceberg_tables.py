@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from relay.errors import RetryableError
 from relay.protocol.ranges import Range
 from relay.tables.catalog import TableSettings, open_catalog
 from relay.tables.offsets import SourceOffsets
@@ -171,3 +172,42 @@ def test_two_writers_that_race_both_land_case_118(settings, writer, reader):
         for future in ended:
             future.result(120)
     assert reader.count_bars(BTC, 60, within=EVERYTHING) == 12
+
+
+def test_two_writers_of_the_same_keys_leave_each_key_once_case_120(settings, writer, reader):
+    other = open_writable_tables(settings)
+    meet = threading.Barrier(2)
+
+    def write(tables: IcebergTables, offset: int) -> None:
+        for minute in range(8):
+            meet.wait(60)
+            tables.merge_bars(bars([minute * MINUTE_NS], offset=offset), reached=REACHED, batch_id=minute)
+
+    with ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(write, writer, 1), pool.submit(write, other, 2)]:
+            future.result(120)
+    assert reader.count_bars(BTC, 60, within=EVERYTHING) == 8
+    assert len(reader.read_bars(BTC, 60, within=EVERYTHING)) == 8
+
+
+def test_a_writer_whose_offsets_another_one_has_moved_commits_nothing(settings, writer, reader):
+    other = open_writable_tables(settings)
+    known = writer.offsets(COVERAGE_TABLE, job="history", cluster_id="cluster", topic_id="topic")
+    rows = coverage("job-1", [Range(0, MINUTE_NS)])
+    assert writer.append(COVERAGE_TABLE, rows, reached=REACHED, batch_id=1, known=known)
+    beyond = known.advanced({0: 99})
+    with pytest.raises(RetryableError, match="another history job writes the same tables"):
+        other.append(COVERAGE_TABLE, rows, reached=beyond, batch_id=1, known=known)
+    writer.merge_bars(bars([0], offset=1), reached=REACHED, batch_id=1, known=known)
+    with pytest.raises(RetryableError, match="another history job"):
+        other.merge_bars(bars([MINUTE_NS], offset=2), reached=beyond, batch_id=2, known=known)
+    assert reader.count_bars(BTC, 60, within=EVERYTHING) == 1
+    assert len(reader.job_coverage(["job-1"])) == 1
+
+
+def test_a_commit_that_landed_although_it_was_reported_lost_is_not_made_twice(writer, reader):
+    known = writer.offsets(COVERAGE_TABLE, job="history", cluster_id="cluster", topic_id="topic")
+    rows = coverage("job-1", [Range(0, MINUTE_NS)])
+    for _ in range(2):
+        writer.append(COVERAGE_TABLE, rows, reached=REACHED, batch_id=1, known=known)
+    assert len(reader.job_coverage(["job-1"])) == 1
