@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Command", "Publish", "SendToClient", "SendToManager", "Upstream"]
+__all__ = ["Command", "Publish", "Recheck", "SendToClient", "SendToManager", "Upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +37,11 @@ class Upstream:
     on: bool
 
 
-Command = SendToClient | SendToManager | Publish | Upstream
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """Ask the client XPUB whether anybody still holds a topic, and tell the engine by ``on_held``."""
+
+    topic: bytes
+
+
+Command = SendToClient | SendToManager | Publish | Upstream | Recheck

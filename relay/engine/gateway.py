@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from relay.engine.answers import refusal, reply_routing, unavailable
 from relay.engine.commands import Command, Publish, SendToClient, SendToManager, Upstream
+from relay.engine.subscriptions import UpstreamTopics
 from relay.errors import PeerError
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import VERSION, VERSION_FRAME, EnvelopeError, EnvelopeLimits, decode, encode
@@ -72,11 +73,16 @@ class GatewayEngine:
         self._stamper = Stamper(facts.relay_epoch)
         self._manager_heard_ns: int | None = None
         self._beat_due_ns = 0
-        self._holders: dict[bytes, int] = {}
+        self._upstream = UpstreamTopics(is_socket_asked=False)
         self.in_flight = 0
 
-    def start(self) -> list[Command]:
-        """Return what to do before the first message: notification topics are always subscribed upstream."""
+    def start(self, *, is_socket_asked: bool = False) -> list[Command]:
+        """Return what to do before the first message: notification topics are always subscribed upstream.
+
+        Args:
+            is_socket_asked: whether the loop can tell if anybody holds a topic, and answers ``Recheck``.
+        """
+        self._upstream = UpstreamTopics(is_socket_asked=is_socket_asked)
         return [Upstream(prefix, on=True) for prefix in NOTIFICATION_PREFIXES]
 
     def manager_available(self, now_ns: int) -> bool:
@@ -163,9 +169,19 @@ class GatewayEngine:
                 self._count(f"rejected.{RejectReason.REFUSED_SUBSCRIPTION}")
             return None, topic, []
         self._count("subscriptions.added" if head == b"\x01" else "subscriptions.removed")
+        is_market = not topic.removeprefix(DEMAND_PREFIX).startswith(_NEVER_FORWARDED)
         if head == b"\x01":
-            return True, topic, self._held(topic, 1)
-        return False, topic, self._held(topic, -1)
+            return True, topic, self._upstream.subscribed(topic) if is_market else []
+        return False, topic, self._upstream.unsubscribed(topic) if is_market else []
+
+    def on_held(self, topic: bytes, *, is_held: bool) -> list[Command]:
+        """Take the answer to :class:`Recheck`."""
+        return self._upstream.answered(topic, is_held=is_held)
+
+    @property
+    def topics_upstream(self) -> int:
+        """How many market topics are subscribed upstream."""
+        return len(self._upstream)
 
     def on_tick(self, now_ns: int) -> list[Command]:
         """Return the relay's beat when it is due."""
@@ -181,21 +197,6 @@ class GatewayEngine:
         )
         version, body = encode(beat)
         return [Publish((HEARTBEAT, version, self._stamper.stamp(HEARTBEAT, body, now_ns=now_ns)))]
-
-    def _held(self, topic: bytes, change: int) -> list[Command]:
-        """First and last holder of a market topic; a count can hold a topic too long, never lose one."""
-        wanted = topic.removeprefix(DEMAND_PREFIX)
-        if wanted.startswith(_NEVER_FORWARDED):
-            return []
-        before = self._holders.get(wanted, 0)
-        after = max(0, before + change)
-        if after:
-            self._holders[wanted] = after
-        else:
-            self._holders.pop(wanted, None)
-        if (before == 0) == (after == 0):
-            return []
-        return [Upstream(wanted, on=after > 0)]
 
     def _probe(self, routing: Sequence[bytes], probe: request_pb2.Probe, now_ns: int) -> list[Command]:
         facts = self._facts

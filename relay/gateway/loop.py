@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 
-from relay.engine.commands import Command, Publish, SendToClient, SendToManager, Upstream
+from relay.engine.commands import Command, Publish, Recheck, SendToClient, SendToManager, Upstream
 from relay.engine.gateway import GatewayEngine
 from relay.gateway.settings import GatewaySettings
 from relay.observability import Counters
+from relay.protocol.topics import DEMAND_PREFIX
 from relay.transport import (
     MANUAL_SUBSCRIPTIONS,
     Context,
@@ -18,6 +19,7 @@ from relay.transport import (
     Socket,
     SocketKind,
     SocketLimits,
+    SubscriptionCanary,
     Waker,
     accept_subscription,
     open_socket,
@@ -65,7 +67,10 @@ class GatewayLoop:
             self.manager = keep(
                 open_socket(context, kind.DEALER, connect=[settings.manager_request_endpoint], limits=manager)
             )
+            self._canary = SubscriptionCanary(context, self.xpub)
+            opened.callback(self._canary.close)
             self._opened = opened.pop_all()
+        self._unsure: set[bytes] = set()
 
     def run(self, stopping: Callable[[], bool], waker: Waker) -> None:
         """Run until ``stopping``; then let replies in flight go out, up to the drain time."""
@@ -77,7 +82,7 @@ class GatewayLoop:
             (self.manager, self._engine.on_reply),
             (self.router, lambda frames: self._engine.on_request(frames, now_ns())),
         ]
-        self._execute(self._engine.start())
+        self._execute(self._engine.start(is_socket_asked=self._canary.is_supported))
         poller = Poller([*(socket for socket, _ in handlers), waker.fileno()])
         drain_until: float | None = None
         while drain_until is None or (self._engine.in_flight and time.monotonic() < drain_until):
@@ -86,6 +91,7 @@ class GatewayLoop:
                 if socket in ready:
                     self._drain(socket, handle)
             self._execute(self._engine.on_tick(now_ns()))
+            self._counters.set("topics.upstream", self._engine.topics_upstream)
             if drain_until is None and stopping():
                 drain_until = time.monotonic() + self._settings.drain_ms / 1000
                 handlers.pop()
@@ -104,10 +110,20 @@ class GatewayLoop:
             self._execute(handle(frames))
 
     def _on_subscription(self, frames: list[bytes]) -> Iterable[Command]:
+        if self._canary.is_mark(frames):
+            return self._recheck()
+        if self._canary.is_echo(frames):
+            return []
         wanted, topic, commands = self._engine.on_subscription(frames)
         if wanted is not None:
             accept_subscription(self.xpub, topic, on=wanted)
         return commands
+
+    def _recheck(self) -> list[Command]:
+        """Ask about all topics that are in doubt; at most once for many unsubscriptions."""
+        unsure, self._unsure = self._unsure, set()
+        held = {t for t in unsure if self._canary.is_held(t) or self._canary.is_held(DEMAND_PREFIX + t)}
+        return [command for t in unsure for command in self._engine.on_held(t, is_held=t in held)]
 
     def _execute(self, commands: Iterable[Command]) -> None:
         for command in commands:
@@ -122,6 +138,9 @@ class GatewayLoop:
                         self._counters.add("requests.unavailable")
                         self._engine.in_flight -= 1
                         self._execute([otherwise])
+                case Recheck(topic):
+                    self._unsure.add(topic)
+                    self._canary.ask()
                 case Upstream(topic, on):
                     for socket in (self.published, self.fast_path):
                         (subscribe if on else unsubscribe)(socket, topic)

@@ -1,5 +1,6 @@
 """ZeroMQ's one home: sockets with bounded queues, heartbeats and outcomes as values."""
 
+from relay.transport.canary import SubscriptionCanary
 from relay.transport.sockets import (
     MANUAL_SUBSCRIPTIONS,
     VERBOSE_SUBSCRIPTIONS,
@@ -31,6 +32,7 @@ __all__ = [
     "Socket",
     "SocketKind",
     "SocketLimits",
+    "SubscriptionCanary",
     "Waker",
     "accept_subscription",
     "new_context",
