@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from itertools import pairwise
 from pathlib import Path
@@ -73,6 +75,12 @@ class Recording:
     def start_ns(self) -> int:
         """Time of the first row."""
         return min([*self._times_ns[:1], *self._starts_ns[:1]], default=self.end_ns)
+
+    def listed_by(self, time_ns: int) -> Recording:
+        """Return this recording as a market that exists at a time already, also before its first row."""
+        other = copy(self)
+        other.listing = replace(self.listing, listed_ns=min(self.listing.listed_ns, time_ns))
+        return other
 
     def candles(self, grid: Grid, *, start_ns: int, end_ns: int, visible: Visible) -> list[Candle]:
         """Return the candles that start in [start_ns, end_ns); none when they can't be made from the rows."""

@@ -28,7 +28,7 @@ class Pace(StrEnum):
     STEP = "step"
     """Only control calls move time."""
     MAX = "max"
-    """As fast as the clients take it."""
+    """As fast as the clients take it; it stands while nobody is subscribed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ class ReplayClock:
         self._began = None
 
     def turn(self, *, wall_ns: int, is_subscribed: bool, is_backed_up: bool) -> None:
-        """Move on: by the factor, or at ``max`` past the next trades unless clients are behind."""
+        """Move on: by the factor, or at ``max`` past the next trades unless clients are away or behind."""
         if not self.is_running or (self._waits and not is_subscribed):
             return
         self._waits = False
         if isinstance(self._speed, Pace):
-            if not is_backed_up:
+            if is_subscribed and not is_backed_up:
                 self.advance_trades(_TURN_TRADES)
             return
         if self._began is None:

@@ -109,6 +109,9 @@ class SimulatedExchange:
         self._recordings = tuple(recordings)
         _check_served(self._recordings)
         self.replay_clock = _replay_clock(self._recordings, replay)
+        if self.replay_clock is not None:
+            began_ns = self.replay_clock()
+            self._recordings = tuple(recording.listed_by(began_ns) for recording in self._recordings)
         self._seed = seed
         self._host, self._port = host, port
         self._wall_clock = wall_clock

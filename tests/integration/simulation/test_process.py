@@ -73,6 +73,21 @@ def test_it_replays_a_file_at_the_recordings_end(recorded_data: Path, tmp_path: 
         process.kill()
 
 
+def test_it_replays_a_capture_live_from_its_start_by_control(recorded_data: Path, tmp_path: Path) -> None:
+    file = recorded_data / "captures" / "COINBASE.ws.28.0.gz"
+    process = Process([*PROGRAM, "--replay", str(file), "--live-speed", "step"], log=tmp_path / "log")
+    try:
+        port = wait_ready(process.log)
+        assert get(port, "/control/clock")["trades_left"] == 97
+        assert get(port, "/coinbase/products/SKL-USD/trades")[0]["trade_id"] == 1568267
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/control/clock", data=b'{"to": "end"}')
+        with urllib.request.urlopen(request) as answer:
+            assert json.load(answer)["trades_left"] == 0
+        assert get(port, "/coinbase/products/SKL-USD/trades")[0]["trade_id"] == 1568267 + 52
+    finally:
+        process.kill()
+
+
 def test_it_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = (
@@ -105,6 +120,11 @@ def test_it_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
         (["--replay", "a.csv", "--ticker", "XRP/ETH.BINANCE"], "there is no file a.csv"),
         (["--replay", "a.csv", "--ticker", "xrp"], "expected a ticker"),
         (["--port", "70000"], "70000"),
+        (["--live-from", "2026-01-01T00:00:00Z"], "there is no --live-speed"),
+        (["--live-speed", "max"], "expected a recording to replay live"),
+        (["--live-speed", "fast"], "expected a speed of step, max or a factor"),
+        (["--replay", "a.gz"], "there is no file a.gz"),
+        (["--replay", "a.gz", "--ticker", "XRP/ETH.BINANCE"], "a capture names its own tickers"),
     ],
 )
 def test_wrong_arguments_say_what_to_do(arguments: list[str], text: str) -> None:
