@@ -38,6 +38,15 @@ class IngestorSettings(ApplicationSettings):
     coinbase_advanced_base_url: str = "https://api.coinbase.com"
     coinbase_api: Literal["exchange", "advanced"] = "exchange"
     """Which of Coinbase's two APIs serves COINBASE."""
+    binance_socket_url: str = "wss://data-stream.binance.vision"
+    kraken_socket_url: str = "wss://ws.kraken.com/v2"
+    coinbase_socket_url: str = "wss://ws-feed.exchange.coinbase.com"
+    coinbase_advanced_socket_url: str = "wss://advanced-trade-ws.coinbase.com"
+    binance_stream: Literal["trade", "aggTrade"] = "trade"
+    """Single trades, or aggregates with ids of their own where single ones are not to be had."""
+    socket_tickers_max: int = Field(default=200, ge=1, le=1_024)
+    """Markets on one connection, when the exchange allows as many."""
+    socket_message_bytes_max: int = Field(default=4 * 1024 * 1024, ge=64 * 1024, le=256 * 1024 * 1024)
     request_timeout_seconds: int = Field(default=15, ge=1, le=300)
 
     broker_endpoint: str = "tcp://127.0.0.1:5567"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,7 +61,7 @@ class LiveMarket:
 
     connections: LiveConnectionsPort
     filler: TradeFiller
-    find: Callable[[str], asyncio.Future[Listing]]
+    find: Callable[[str], Awaitable[Listing]]
 
 
 class LiveDesk:
