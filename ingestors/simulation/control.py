@@ -1,7 +1,8 @@
 """The control endpoints: faults, requests seen, health.
 
 ``POST /control/faults`` (one JSON fault or a list), ``GET`` lists them, ``DELETE`` clears them;
-``GET /control/requests`` (``DELETE`` forgets them); ``GET /control/health``.
+``GET /control/requests`` (``DELETE`` forgets them); ``GET /control/health``. What moves the sockets is in
+``socket_control``.
 """
 
 from __future__ import annotations
