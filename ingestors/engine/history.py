@@ -122,6 +122,8 @@ class HistoryEngine:
             return self.on_failure(error.code, str(error), now_ns)
         if self._reader.unserved is not None:
             self._reroute(self._reader.unserved)
+        elif settled is None and self._reader.begins_empty and not self._asked_listing:
+            return [FindListing(self._settled_ns)]
         return self._on_settled(settled, now_ns)
 
     def on_trades(self, page: TradesPage, now_ns: int) -> list[Command]:
@@ -131,6 +133,8 @@ class HistoryEngine:
             settled = self._reader.on_page(page)
         except PeerError as error:
             return self.on_failure(error.code, str(error), now_ns)
+        if self._reader.wants_listing and not self._asked_listing:
+            return [FindListing(self._settled_ns)]
         return self._on_settled(settled, now_ns)
 
     def on_listing(self, listed_ns: int | None, now_ns: int) -> list[Command]:
@@ -138,11 +142,9 @@ class HistoryEngine:
         self._asked_listing = True
         self._listed_ns = listed_ns
         held, self._held = self._held, None
-        if held is None:
-            return self._next(now_ns)
         if listed_ns is not None and self._reader is not None:
-            self._reader.skip_to(self._first_bucket_ns(listed_ns))
-        return self._accept(held, now_ns)
+            self._start_at_listing(self._reader, listed_ns)
+        return self._next(now_ns) if held is None else self._accept(held, now_ns)
 
     def on_failure(self, code: str, message: str, now_ns: int) -> list[Command]:
         """End the attempt with the error marker; rows fetched before it are kept."""
@@ -159,7 +161,8 @@ class HistoryEngine:
             if not self._legs or self._is_full():
                 return self._end(now_ns)
             self._open(self._legs.pop(0))
-        return [*self._due_batches(now_ns), self._question()]
+        pause_ns = self._reader.take_pause_ns()
+        return [*self._due_batches(now_ns), *([Wait(pause_ns)] if pause_ns else []), self._question()]
 
     def _question(self) -> Command:
         assert self._reader is not None  # noqa: S101 - _next opened it
@@ -178,9 +181,16 @@ class HistoryEngine:
             self._reader = BarsReader(leg, self._capabilities, counts=self.counts)
             is_native = leg.fetch_period_seconds == self._job.period_seconds
             self._roller = None if is_native else Roller(self._job.period_seconds, start_ns=leg.span.start_ns)
-        if self._listed_ns is not None and leg.span.start_ns < self._listed_ns:
+        if self._listed_ns is not None:
+            self._start_at_listing(self._reader, self._listed_ns)
+
+    def _start_at_listing(self, reader: BarsReader | TradesReader, listed_ns: int) -> None:
+        if isinstance(reader, TradesReader):
+            reader.note_listing(listed_ns)
+        first_ns = self._first_bucket_ns(listed_ns)
+        if first_ns > self._settled_ns:
             self._before_listing = True
-            self._reader.skip_to(self._first_bucket_ns(self._listed_ns))
+            reader.skip_to(first_ns)
 
     def _reroute(self, unserved: Range) -> None:
         """Read by trades what the candle endpoint turned out not to reach, then plan the rest anew."""
@@ -242,6 +252,9 @@ class HistoryEngine:
         return [*map(EmitBatch, batches), Finish(True, self._writer.rows, code, message)]
 
     def _verdict(self) -> tuple[market_pb2.OHLCBatch.Status, str, str]:
+        if self._writer.problems and self._writer.problems == self.counts.unproven and not self._writer.rows:
+            text = f"no bars in the range, and no answer that proves it: {self._writer.first_problem}"
+            return market_pb2.OHLCBatch.NOT_FOUND, ErrorCode.NO_DATA, text
         if self._writer.problems:
             text = f"{self._writer.problems} rows left out; the first: {self._writer.first_problem}"
             return market_pb2.OHLCBatch.PARTIAL, ErrorCode.BAD_ANSWER, text
@@ -252,7 +265,7 @@ class HistoryEngine:
             text = f"bars are closed up to the exchange's time {format_ns(self._server_ns)}; ask for the rest later"
             return market_pb2.OHLCBatch.PARTIAL, ErrorCode.NOT_CLOSED_YET, text
         if not self._writer.rows and not self._delivered:
-            text = f"no bars in the range; {self.counts.empty_answers} answers without rows agree"
+            text = "no bars in the range; the answers that hold bars around it agree"
             return market_pb2.OHLCBatch.NOT_FOUND, ErrorCode.NO_DATA, text
         return market_pb2.OHLCBatch.OK, "", ""
 

@@ -141,7 +141,7 @@ class Capabilities:
         order: of the endpoint's rows.
         history_rows: candles reach back this many rows only; None when they reach back to the listing.
         trades_by_time: trades can be paged from any time on.
-        suspect_gap_buckets: a hole of so many buckets is fetched again before it is believed.
+        sends_empty_buckets: a bucket without trades has a row too, so that a hole is an outage.
     """
 
     exchange: str
@@ -155,7 +155,7 @@ class Capabilities:
     order: RowOrder = RowOrder.ASCENDING
     history_rows: int | None = None
     trades_by_time: bool = False
-    suspect_gap_buckets: int = 1
+    sends_empty_buckets: bool = False
     fidelity: Fidelity = Fidelity.FULL
 
 

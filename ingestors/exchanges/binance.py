@@ -90,8 +90,7 @@ class BinanceAdapter:
             native_periods=tuple(_INTERVALS),
             page_rows_max=_PAGE_ROWS_MAX,
             trades_by_time=True,
-            # Minutes without trades come as flat rows, so every hole is suspect.
-            suspect_gap_buckets=1,
+            sends_empty_buckets=True,
         )
 
     @property
@@ -145,8 +144,11 @@ class BinanceAdapter:
         del before_ns
         symbol = listing.native_symbol
         if symbol not in self._listed_ns:
-            rows = await self._klines(symbol, "1m", {"startTime": 0, "limit": 1})
-            self._listed_ns[symbol] = _time_ns(rows[0][0]) if rows else None
+            # Two answers of different shape: what one fault makes of the first row must not be remembered.
+            found = [await self._klines(symbol, "1m", {"startTime": 0, "limit": limit}) for limit in (1, 2)]
+            if not all(found) or found[0][0][0] != found[1][0][0]:
+                return None
+            self._listed_ns[symbol] = _time_ns(found[0][0][0])
         return self._listed_ns[symbol]
 
     async def close(self) -> None:

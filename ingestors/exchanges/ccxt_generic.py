@@ -81,7 +81,6 @@ class CcxtAdapter:
             window_rows_max=_PAGE_ROWS_MAX,
             bounds_end=False,
             sends_rows_before_start=True,
-            suspect_gap_buckets=_PAGE_ROWS_MAX,
             fidelity=Fidelity.LOWER,
         )
 

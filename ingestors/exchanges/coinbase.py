@@ -31,8 +31,6 @@ __all__ = ["DEFAULT_LIMITS", "DIALECT", "CoinbaseAdapter", "product_status"]
 _PERIODS = (60, 300, 900, 3_600, 21_600, 86_400)
 _WINDOW_ROWS_MAX = 300
 _TRADES_MAX = 1_000
-_SUSPECT_GAP_BUCKETS = 60
-"""Minutes without trades have no row, so only a hole of this many is asked for again."""
 
 DEFAULT_LIMITS = BudgetLimits(weight_per_minute=600, burst_weight=15)
 
@@ -60,7 +58,6 @@ class CoinbaseAdapter:
             window_rows_max=_WINDOW_ROWS_MAX,
             sends_rows_before_start=True,
             order=RowOrder.DESCENDING,
-            suspect_gap_buckets=_SUSPECT_GAP_BUCKETS,
         )
 
     @property

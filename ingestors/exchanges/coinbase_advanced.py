@@ -33,7 +33,6 @@ _GRANULARITIES = {
 }
 _WINDOW_ROWS_MAX = 300
 """The documented most is 350; whether both bounds count is not said, so a window stays well below."""
-_SUSPECT_GAP_BUCKETS = 60
 
 DEFAULT_LIMITS = BudgetLimits(weight_per_minute=600, burst_weight=10)
 
@@ -63,7 +62,6 @@ class CoinbaseAdvancedAdapter:
             page_rows_max=_WINDOW_ROWS_MAX,
             window_rows_max=_WINDOW_ROWS_MAX,
             order=RowOrder.DESCENDING,
-            suspect_gap_buckets=_SUSPECT_GAP_BUCKETS,
         )
 
     @property

@@ -85,7 +85,7 @@ class KrakenAdapter:
             history_rows=_HISTORY_ROWS,
             trades_by_time=True,
             # Intervals without trades come as flat rows or not at all, by market.
-            suspect_gap_buckets=_HISTORY_ROWS,
+            sends_empty_buckets=False,
         )
 
     @property
@@ -123,9 +123,16 @@ class KrakenAdapter:
         del before_ns
         symbol = listing.native_symbol
         if symbol not in self._listed_ns:
-            page = await self._trades(listing, since="0", count=1)
-            self._listed_ns[symbol] = min((trade.time_ns for trade in page.trades), default=None)
+            # Two answers of different shape: what one fault makes of the first trade must not be remembered.
+            found = [await self._first_trade_ns(listing, count=count) for count in (1, 2)]
+            if found[0] is None or found[0] != found[1]:
+                return None
+            self._listed_ns[symbol] = found[0]
         return self._listed_ns[symbol]
+
+    async def _first_trade_ns(self, listing: Listing, *, count: int) -> int | None:
+        page = await self._trades(listing, since="0", count=count)
+        return min((trade.time_ns for trade in page.trades), default=None)
 
     async def close(self) -> None:
         """See the port."""

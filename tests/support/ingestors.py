@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 import httpx
@@ -152,14 +152,13 @@ def minute(index: int, *, price: str = "10", volume: str = "1", offset_ns: int =
     return Bar(T0 + index * MINUTE_NS + offset_ns, number, number, number, number, Decimal(volume))
 
 
-BINANCE_LIKE = Capabilities("BINANCE", (60, 300, 3_600, 86_400), 1_000, suspect_gap_buckets=1)
+BINANCE_LIKE = Capabilities("BINANCE", (60, 300, 3_600, 86_400), 1_000, sends_empty_buckets=True)
 COINBASE_LIKE = Capabilities(
     "COINBASE",
     (60, 300, 3_600, 86_400),
     300,
     window_rows_max=300,
     sends_rows_before_start=True,
-    suspect_gap_buckets=60,
 )
 KRAKEN_LIKE = Capabilities(
     "KRAKEN",
@@ -169,7 +168,6 @@ KRAKEN_LIKE = Capabilities(
     sends_rows_before_start=True,
     history_rows=720,
     trades_by_time=True,
-    suspect_gap_buckets=720,
 )
 
 
@@ -232,6 +230,23 @@ def serving(
             if wanted.window.start_ns <= align_down_ns(bar.start_ns, bucket_seconds) < wanted.window.end_ns
         ]
         return BarsPage(tuple(inside[: min(wanted.rows_max, page_rows_max)]))
+
+    return answer
+
+
+def serving_periods(bars: list[Bar]) -> Callable[[FetchBars], BarsPage]:
+    """Serve minute bars, and for longer periods one row for each bucket that has any."""
+
+    by_period: dict[int, list[Bar]] = {}
+
+    def answer(command: FetchBars) -> BarsPage:
+        wanted = command.wanted
+        if wanted.period_seconds not in by_period:
+            by_bucket = {align_down_ns(bar.start_ns, wanted.period_seconds): bar for bar in bars}
+            by_period[wanted.period_seconds] = [replace(bar, start_ns=b) for b, bar in sorted(by_bucket.items())]
+        rows = by_period[wanted.period_seconds]
+        inside = [bar for bar in rows if wanted.window.start_ns <= bar.start_ns < wanted.window.end_ns]
+        return BarsPage(tuple(inside[: wanted.rows_max]))
 
     return answer
 

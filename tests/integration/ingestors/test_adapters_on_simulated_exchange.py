@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -161,14 +162,7 @@ FAULTS = [
     Fault(FaultKind.ERROR, count=1),
     Fault(FaultKind.DISCONNECT, count=2),
     Fault(FaultKind.TRUNCATED, count=2),
-    Fault(FaultKind.EMPTY, path="*andles", count=1),
-    Fault(FaultKind.EMPTY, path="*klines", count=1),
-    Fault(FaultKind.EMPTY, path="*OHLC", count=1),
     Fault(FaultKind.DUPLICATES),
-    Fault(FaultKind.HOLE, path="*lines", count=1),
-    Fault(FaultKind.HOLE, path="*candles", count=1),
-    Fault(FaultKind.IGNORE_START, path="*lines", count=1),
-    Fault(FaultKind.IGNORE_START, path="*candles", count=1),
 ]
 
 
@@ -184,6 +178,59 @@ def test_passing_faults_change_nothing_in_the_result_case_34_case_55(
     assert result.success, result
     assert _got(batches(used.log)) == _expected(server, shape, symbol, span)
     assert covered(batches(used.log)) == [span]
+
+
+PAGES = [
+    ("BINANCE", "exchange", "BTC/USDT", "binance", "*lines"),
+    ("KRAKEN", "exchange", "BTC/USDT", "kraken", "*OHLC"),
+    ("KRAKEN", "exchange", "XRP/USD", "kraken", "*Trades"),
+    ("COINBASE", "exchange", "BTC/USD", "coinbase", "*candles"),
+    ("COINBASE", "advanced", "BTC/USD", "coinbase-advanced", "*candles"),
+]
+"""Every path that history is read from; Kraken's trades serve what is older than its 720 candles."""
+LIES = [
+    *(Fault(kind, count=n) for kind in (FaultKind.EMPTY, FaultKind.HOLE) for n in (1, 2, 3)),
+    Fault(FaultKind.IGNORE_START, count=1),
+    Fault(FaultKind.EMPTY, percent=20),
+    Fault(FaultKind.HOLE, percent=20),
+    Fault(FaultKind.DUPLICATES),
+    Fault(FaultKind.TRUNCATED, percent=30),
+]
+
+
+@pytest.mark.parametrize(("name", "api", "symbol", "shape", "path"), PAGES, ids=lambda value: str(value).strip("*"))
+@pytest.mark.parametrize("fault", LIES, ids=lambda fault: f"{fault.kind}-{fault.count}-{fault.percent}")
+def test_no_lie_of_an_endpoint_loses_a_bar_or_spoils_one_case_25_case_34(
+    name: str, api: str, symbol: str, shape: str, path: str, fault: Fault
+) -> None:
+    """Cases 25 and 34, the whole kind: each fault on each path, compared with the market itself."""
+    end_ns = parse_iso_ns("2024-03-05T12:00:00Z" if "Trades" not in path else "2024-03-01T12:00:00Z")
+    span = Range(end_ns - 690 * 60 * NANOSECONDS, end_ns)
+    request = history_request(f"{symbol}.{name}", span)
+    lie = replace(fault, path=path, exchange=shape)
+    result, used, server = asyncio.run(_fetch(name, request, api=api, faults=[lie]))
+    assert result.success, result
+    assert _got(batches(used.log)) == _expected(server, shape, symbol, span)
+    assert covered(batches(used.log)) == [span]
+
+
+@pytest.mark.parametrize(("name", "api", "symbol", "shape", "path"), PAGES, ids=lambda value: str(value).strip("*"))
+@pytest.mark.parametrize("kind", [FaultKind.EMPTY, FaultKind.IGNORE_START])
+def test_a_lie_that_never_ends_is_not_stored_as_the_truth(
+    name: str, api: str, symbol: str, shape: str, path: str, kind: FaultKind
+) -> None:
+    # A hole that stays, whatever window is asked for, is what an outage looks like: nobody can tell them apart.
+    end_ns = parse_iso_ns("2024-03-05T11:00:00Z" if "Trades" not in path else "2024-03-01T12:00:00Z")
+    span = Range(end_ns - 120 * 60 * NANOSECONDS, end_ns)
+    request = history_request(f"{symbol}.{name}", span)
+    lie = Fault(kind, path=path, exchange=shape)
+    result, used, server = asyncio.run(_fetch(name, request, api=api, faults=[lie]))
+    truth = _expected(server, shape, symbol, span)
+    got = _got(batches(used.log))
+    assert set(got) <= set(truth)
+    proven = covered(batches(used.log))
+    lost = [row for row in truth if row not in got and any(r.start_ns <= row[0] < r.end_ns for r in proven)]
+    assert not lost, (result, len(truth))
 
 
 def test_off_grid_rows_are_accepted_floored_and_flagged_case_16() -> None:
