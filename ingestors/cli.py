@@ -17,6 +17,7 @@ from ingestors.engine.job_state import ExchangeSlots
 from ingestors.engine.slots import SlotEngine
 from ingestors.exchanges.exchange import open_exchange
 from ingestors.job_runner import JobRunner
+from ingestors.live.opening import live_slots, open_desk
 from ingestors.settings import IngestorSettings
 from ingestors.worker import Worker
 from relay.config import load_settings
@@ -53,7 +54,7 @@ def command(
     status_port: int | None,
     parent_pid: int | None,
 ) -> None:
-    """Fetch history and symbols from exchanges and write them to the event log.
+    """Fetch history, symbols and live trades from exchanges and write them to the event log.
 
     Offers its slots to the manager and works for it until SIGTERM, which lets running jobs end shortly.
     Exit code 0 after a clean stop, 2 when the settings are wrong.
@@ -83,7 +84,7 @@ async def serve(settings: IngestorSettings, log: EventLog, *, parent_pid: int | 
     """Run an ingestor until SIGTERM or SIGINT.
 
     Raises:
-        SettingsError: an exchange has no adapter, or the status port is taken.
+        SettingsError: an exchange has no adapter, the spill folder is in use, or the status port is taken.
     """
     clock, counters, randomness = system_clock(), Counters(), random.SystemRandom()
     exchanges = {
@@ -91,10 +92,11 @@ async def serve(settings: IngestorSettings, log: EventLog, *, parent_pid: int | 
         for name in settings.exchanges
     }
     ingestor_id = settings.ingestor_id or f"{socket.gethostname()}:{'+'.join(exchanges)}"
+    epoch = randomness.getrandbits(63)
     engine = SlotEngine(
         ingestor_id=ingestor_id,
-        ingestor_epoch=randomness.getrandbits(63),
-        slots=[ExchangeSlots(name, settings.slots_of(name)) for name in exchanges],
+        ingestor_epoch=epoch,
+        slots=[ExchangeSlots(n, settings.slots_of(n), live_slots(settings, n)) for n in exchanges],
     )
     runner = JobRunner(
         exchanges=exchanges,
@@ -105,11 +107,24 @@ async def serve(settings: IngestorSettings, log: EventLog, *, parent_pid: int | 
         limits=BatchLimits(settings.batch_rows_max, settings.batch_bytes_max),
         counters=counters,
     )
-    worker = Worker(engine, runner, exchanges=exchanges, clock=clock, counters=counters, parent_pid=parent_pid)
+    context = new_context()
+    desk = open_desk(
+        settings,
+        exchanges,
+        context=context,
+        log=log,
+        source_id=ingestor_id,
+        epoch=epoch,
+        clock=clock,
+        jitter=randomness.randrange,
+        counters=counters,
+    )
+    worker = Worker(
+        engine, runner, desk=desk, exchanges=exchanges, clock=clock, counters=counters, parent_pid=parent_pid
+    )
     status = StatusServer(
         address=settings.status_address, port=settings.status_port, counters=counters, status=worker.status
     )
-    context = new_context()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, lambda: worker.stop(within_ns=settings.drain_seconds * NANOSECONDS))
@@ -118,6 +133,7 @@ async def serve(settings: IngestorSettings, log: EventLog, *, parent_pid: int | 
         await worker.run(context, settings.broker_endpoint, message_bytes_max=settings.message_bytes_max)
     finally:
         status.close()
+        await desk.close()
         for exchange in exchanges.values():
             await exchange.adapter.close()
         context.term()

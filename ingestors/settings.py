@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -31,6 +32,21 @@ class IngestorSettings(ApplicationSettings):
     )
     other_historical_slots: SlotCount = 1
     """Of an exchange that ``historical_slots`` does not name."""
+
+    realtime_slots: dict[ExchangeName, SlotCount] = Field(default_factory=dict)
+    """Live tickers at once, by exchange; a slot is a ticker, connections are shared."""
+    other_realtime_slots: SlotCount = 200
+    """Of an exchange that ``realtime_slots`` does not name and that has a live feed."""
+    relay_endpoints: tuple[str, ...] = ("tcp://127.0.0.1:5556",)
+    """Fast paths of the relays; every one gets every tick."""
+    fast_path_queue_max: int = Field(default=100_000, ge=1, le=10_000_000)
+    spill_path: Path = Path(".data/ingestor/spill")
+    """Where live records wait while the event log is away; one folder to an ingestor."""
+    spill_bytes_max: int = Field(default=1024 * 1024 * 1024, ge=1024 * 1024)
+    hole_hold_ms: int = Field(default=50, ge=0, le=60_000)
+    """How long a hole in the trade ids may hold later trades up before it is declared."""
+    fill_trades_max: int = Field(default=100_000, ge=0, le=10_000_000)
+    """A larger hole is not fetched but said to be UNFILLABLE."""
 
     binance_base_url: str = "https://api.binance.com"
     kraken_base_url: str = "https://api.kraken.com"
@@ -66,3 +82,7 @@ class IngestorSettings(ApplicationSettings):
     def slots_of(self, exchange: str) -> int:
         """Return how many historical jobs of an exchange may run at once."""
         return self.historical_slots.get(exchange, self.other_historical_slots)
+
+    def realtime_slots_of(self, exchange: str) -> int:
+        """Return how many tickers of an exchange may be live at once."""
+        return self.realtime_slots.get(exchange, self.other_realtime_slots)

@@ -1,4 +1,4 @@
-"""``relay job NAME``: runs one Spark job."""
+"""``relay job NAME…``: runs Spark jobs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ __all__ = ["command"]
 
 
 @click.command("job")
-@click.argument("name", type=click.Choice(["history", "archive"]))
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=click.Choice(["history", "ticks", "archive"]))
 @click.option("--config", type=click.Path(path_type=Path), help="Settings file (TOML, table [job]).")
 @click.option("--master", help="Spark master, such as local[2] or spark://HOST:7077.")
 @click.option("--log-level", default="INFO", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]))
 @click.option("--parent-pid", type=int, help="End when this parent process has died.")
-def command(name: str, config: Path | None, master: str | None, log_level: str, parent_pid: int | None) -> None:
-    """Run one Spark job by itself.
+def command(
+    names: tuple[str, ...], config: Path | None, master: str | None, log_level: str, parent_pid: int | None
+) -> None:
+    """Run one Spark job, or several in one driver.
 
     \b
     history   event log -> Iceberg tables market.ohlc, market.coverage, market.symbol_metadata
+    ticks     event log -> Iceberg tables market.ticks, market.gaps
     archive   write the class archive that makes the next starts faster, and end
 
     On a cluster: spark-submit --master ... --jars CONNECTORS spark_jobs/jobs/submit.py history
@@ -29,18 +32,20 @@ def command(name: str, config: Path | None, master: str | None, log_level: str, 
     """
     from relay.config import load_settings
     from relay.observability import configure_logging, end_group, is_orphaned, watch_parent
-    from spark_jobs.jobs.history.run import run_history
+    from spark_jobs.jobs.run import run_jobs
     from spark_jobs.jobs.settings import JobSettings
 
-    configure_logging(process=f"job-{name}", level=log_level)
+    if "archive" in names and len(names) > 1:
+        raise click.UsageError("expected archive by itself: it ends when the archive is written, the others do not")
+    configure_logging(process=f"job-{'-'.join(names)}", level=log_level)
     settings = load_settings(JobSettings, overrides={"master": master}, config_file=config)
-    if name == "archive":
+    if names == ("archive",):
         from spark_jobs.jobs.archive import write_archive
 
         raise SystemExit(write_archive(settings))
     stopping = threading.Event()
     watch_parent(parent_pid, stopping.set)
-    code = run_history(settings, stopping=stopping)
+    code = run_jobs(settings, tuple(dict.fromkeys(names)), stopping=stopping)
     if is_orphaned(parent_pid):
         # The JVM may wait for a Kafka that died with the parent.
         end_group()

@@ -57,7 +57,7 @@ def platform_parts(settings: UpSettings, *, java: Java, kafka: KafkaServer, conf
             ready_port=ports.kafka,
             stop_rank=2,
         ),
-        process("history", "job", "history", status_port=ports.history_status),
+        process("history", "job", "history", "ticks", status_port=ports.history_status),
         process("gateway", "gateway", status_port=ports.gateway_status, stop_rank=1),
         process("manager", "manager", status_port=ports.manager_status, stop_rank=1),
         process("ingestor", "ingestor", status_port=ports.ingestor_status),
@@ -112,6 +112,7 @@ def part_settings(settings: UpSettings, *, jars: Path, archive: Path) -> dict[st
             "notification_endpoint": at(ports.notification),
             "publish_endpoint": at(ports.manager_publish),
             "store_path": str(data / "manager" / "jobs.sqlite"),
+            "log_bootstrap_servers": bootstrap,
             "catalog_uri": catalog_uri,
             "warehouse": warehouse,
             "status_address": host,
@@ -121,6 +122,8 @@ def part_settings(settings: UpSettings, *, jars: Path, archive: Path) -> dict[st
             "ingestor_id": "embedded",
             "exchanges": list(settings.exchanges),
             "broker_endpoint": at(ports.work),
+            "relay_endpoints": [at(ports.fast_path)],
+            "spill_path": str(data / "ingestor" / "spill"),
             "log_bootstrap_servers": bootstrap,
             "status_address": host,
             "status_port": ports.ingestor_status,
@@ -144,11 +147,15 @@ def part_settings(settings: UpSettings, *, jars: Path, archive: Path) -> dict[st
         },
     }
     if not settings.live:
-        base = f"http://{host}:{ports.simulation}"
+        base, sockets = (f"{scheme}://{host}:{ports.simulation}" for scheme in ("http", "ws"))
         tables["ingestor"] |= {
             "binance_base_url": f"{base}/binance",
             "kraken_base_url": f"{base}/kraken",
             "coinbase_base_url": f"{base}/coinbase",
             "coinbase_advanced_base_url": f"{base}/coinbase-advanced",
+            "binance_socket_url": f"{sockets}/binance-ws",
+            "kraken_socket_url": f"{sockets}/kraken-ws/v2",
+            "coinbase_socket_url": f"{sockets}/coinbase-ws",
+            "coinbase_advanced_socket_url": f"{sockets}/coinbase-advanced-ws",
         }
     return tables

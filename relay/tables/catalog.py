@@ -14,13 +14,13 @@ from pyiceberg.exceptions import (
     RESTError,
     TableAlreadyExistsError,
 )
-from pyiceberg.table import Table
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.table import Table, Transaction
+from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
 from sqlalchemy.exc import SQLAlchemyError
 
 from relay.errors import RetryableError, SettingsError
 from relay.protocol.codes import ErrorCode
-from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, TABLE_COLUMNS
+from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, TABLE_COLUMNS, TICKS_TABLE
 from relay.tables.settings import TableSettings
 
 __all__ = ["TableSettings", "ensure_tables", "open_catalog", "open_table", "storage_errors"]
@@ -35,6 +35,9 @@ _TABLE_PROPERTIES = {
     "write.parquet.compression-codec": "zstd",
     "format-version": "2",
 }
+
+_TICKER_BUCKETS = 8
+_SORTED_BY = {OHLC_TABLE: ("ticker", "start"), TICKS_TABLE: ("ticker", "trade_number")}
 
 
 def open_catalog(settings: TableSettings) -> Catalog:
@@ -70,15 +73,24 @@ def _create(catalog: Catalog, name: str, columns: pa.Schema) -> None:
     with catalog.create_table_transaction(
         (NAMESPACE, name), schema=columns, properties=_TABLE_PROPERTIES
     ) as transaction:
-        if name not in (OHLC_TABLE, COVERAGE_TABLE):
-            return
-        with transaction.update_spec() as spec:
-            spec.add_identity("period_seconds")
-            if name == OHLC_TABLE:
-                spec.add_field("start", "month", "start_month")
-        if name == OHLC_TABLE:
+        _partition(transaction, name)
+        if name in _SORTED_BY:
             with transaction.update_sort_order() as order:
-                order.asc("ticker", IdentityTransform()).asc("start", IdentityTransform())
+                for column in _SORTED_BY[name]:
+                    order.asc(column, IdentityTransform())
+
+
+def _partition(transaction: Transaction, name: str) -> None:
+    if name not in (OHLC_TABLE, COVERAGE_TABLE, TICKS_TABLE):
+        return
+    with transaction.update_spec() as spec:
+        if name == TICKS_TABLE:
+            spec.add_field("time", DayTransform(), "time_day")
+            spec.add_field("ticker", BucketTransform(_TICKER_BUCKETS), "ticker_bucket")
+            return
+        spec.add_identity("period_seconds")
+        if name == OHLC_TABLE:
+            spec.add_field("start", "month", "start_month")
 
 
 def open_table(catalog: Catalog, name: str) -> Table | None:

@@ -21,7 +21,17 @@ from pyiceberg.expressions import (
 
 from relay.protocol.ranges import Range
 
-__all__ = ["bars_filter", "coverage_filter", "jobs_filter", "markets_filter", "stored_time", "tickers_filter", "union"]
+__all__ = [
+    "bars_filter",
+    "coverage_filter",
+    "gaps_filter",
+    "jobs_filter",
+    "markets_filter",
+    "stored_time",
+    "tickers_filter",
+    "ticks_filter",
+    "union",
+]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -63,6 +73,18 @@ def markets_filter(ticker: str, exchange: str) -> BooleanExpression:
 def tickers_filter(tickers: Iterable[str]) -> BooleanExpression:
     """Rows of some tickers."""
     return In("ticker", set(tickers))
+
+
+def ticks_filter(tickers: Iterable[str], within: Range) -> BooleanExpression:
+    """Ticks of some tickers with an exchange time in a range; the microsecond column prunes, the exact one decides."""
+    exact = And(GreaterThanOrEqual("time_ns", within.start_ns), LessThan("time_ns", within.end_ns))
+    coarse = And(GreaterThanOrEqual("time", _text(within.start_ns)), LessThan("time", _text(within.end_ns + 999)))
+    return And(tickers_filter(tickers), And(coarse, exact))
+
+
+def gaps_filter(ticker: str) -> BooleanExpression:
+    """What was said about the gaps of a ticker."""
+    return EqualTo("ticker", ticker)
 
 
 def union(filters: Iterable[BooleanExpression]) -> BooleanExpression:

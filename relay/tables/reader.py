@@ -12,10 +12,26 @@ from pyiceberg.table import Table
 from relay.protocol.ranges import Range, intersect
 from relay.protocol.v1 import market_pb2
 from relay.tables.catalog import TableSettings, open_catalog, open_table, storage_errors
-from relay.tables.filters import bars_filter, coverage_filter, jobs_filter, markets_filter
+from relay.tables.filters import (
+    bars_filter,
+    coverage_filter,
+    gaps_filter,
+    jobs_filter,
+    markets_filter,
+    ticks_filter,
+)
 from relay.tables.markets import market_of_row
 from relay.tables.port import CoverageRow
-from relay.tables.schema import COVERAGE_TABLE, OHLC_COLUMNS, OHLC_TABLE, SYMBOL_TABLE
+from relay.tables.schema import (
+    COVERAGE_TABLE,
+    GAPS_COLUMNS,
+    GAPS_TABLE,
+    OHLC_COLUMNS,
+    OHLC_TABLE,
+    SYMBOL_TABLE,
+    TICKS_COLUMNS,
+    TICKS_TABLE,
+)
 
 __all__ = ["LakeTables", "open_tables"]
 
@@ -119,6 +135,25 @@ class LakeTables:
         bars = _ascending(bars.cast(OHLC_COLUMNS))
         bars = bars if limit is None else bars.slice(0, limit)
         return bars, head.snapshot_id, [told for told in snapshot_ids if told not in known]
+
+    def read_ticks(self, ticker: str, *, within: Range, limit: int | None = None) -> pa.Table:
+        """Return stored ticks with an exchange time in a range, ascending by time and id."""
+        with storage_errors("reading market.ticks"):
+            table = open_table(self._catalog, TICKS_TABLE)
+            if table is None or not within:
+                return TICKS_COLUMNS.empty_table()
+            ticks = table.scan(row_filter=ticks_filter([ticker], within)).to_arrow()
+        ordered = ticks.cast(TICKS_COLUMNS).sort_by([("time_ns", "ascending"), ("trade_number", "ascending")])
+        return ordered if limit is None else ordered.slice(0, limit)
+
+    def read_gaps(self, ticker: str) -> pa.Table:
+        """Return everything that was said about the gaps of a ticker, in the order it was said."""
+        with storage_errors("reading market.gaps"):
+            table = open_table(self._catalog, GAPS_TABLE)
+            if table is None:
+                return GAPS_COLUMNS.empty_table()
+            gaps = table.scan(row_filter=gaps_filter(ticker)).to_arrow()
+        return gaps.cast(GAPS_COLUMNS).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
 
     def close(self) -> None:
         """Let go of the catalog's connections."""

@@ -11,6 +11,8 @@ import pyarrow as pa
 __all__ = [
     "COVERAGE_COLUMNS",
     "COVERAGE_TABLE",
+    "GAPS_COLUMNS",
+    "GAPS_TABLE",
     "NAMESPACE",
     "OHLC_COLUMNS",
     "OHLC_KEY",
@@ -22,6 +24,8 @@ __all__ = [
     "SYMBOL_COLUMNS",
     "SYMBOL_TABLE",
     "TABLE_COLUMNS",
+    "TICKS_COLUMNS",
+    "TICKS_TABLE",
 ]
 
 NAMESPACE = "market"
@@ -29,6 +33,8 @@ OHLC_TABLE = "ohlc"
 COVERAGE_TABLE = "coverage"
 SYMBOL_TABLE = "symbol_metadata"
 QUARANTINE_TABLE = "quarantine"
+TICKS_TABLE = "ticks"
+GAPS_TABLE = "gaps"
 
 STORED_NUMBER = pa.decimal128(38, 18)
 STORED_TIME = pa.timestamp("us", tz="UTC")
@@ -131,9 +137,44 @@ QUARANTINE_COLUMNS = pa.schema(
         _required("seen_at", STORED_TIME),
     ]
 )
+TICKS_COLUMNS = pa.schema(
+    [
+        _required("ticker", pa.string()),
+        _required("trade_number", pa.int64()),
+        _required("time", STORED_TIME),
+        _required("time_ns", pa.int64()),
+        _required("price", STORED_NUMBER),
+        _required("amount", STORED_NUMBER),
+        pa.field("quote_amount", STORED_NUMBER),
+        _required("taker_buy", pa.bool_()),
+        _required("backfill", pa.bool_()),
+        _required("received_ns", pa.int64()),
+        pa.field("sequence", pa.int64()),
+        _required("log_partition", pa.int32()),
+        _required("log_offset", pa.int64()),
+    ]
+)
+"""One row a trade, unique by (ticker, trade_number): the exchange's id as a number."""
+GAPS_COLUMNS = pa.schema(
+    [
+        _required("ticker", pa.string()),
+        _required("state", pa.string()),
+        _required("cause", pa.string()),
+        pa.field("first_number", pa.int64()),
+        pa.field("last_number", pa.int64()),
+        _required("from_ns", pa.int64()),
+        _required("to_ns", pa.int64()),
+        _required("said_ns", pa.int64()),
+        _required("log_partition", pa.int32()),
+        _required("log_offset", pa.int64()),
+    ]
+)
+"""What feeds said about holes, in the order of the log: the present state of a gap is what was said last."""
 TABLE_COLUMNS = {
     OHLC_TABLE: OHLC_COLUMNS,
     COVERAGE_TABLE: COVERAGE_COLUMNS,
     SYMBOL_TABLE: SYMBOL_COLUMNS,
     QUARANTINE_TABLE: QUARANTINE_COLUMNS,
+    TICKS_TABLE: TICKS_COLUMNS,
+    GAPS_TABLE: GAPS_COLUMNS,
 }

@@ -23,9 +23,10 @@ from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
 from relay.tables.catalog import TableSettings, ensure_tables, open_catalog, open_table, storage_errors
 from relay.tables.filters import bars_filter, tickers_filter, union
+from relay.tables.known_ticks import TICKS_KEY, KnownTicks, first_rows
 from relay.tables.merge import key_spans, latest_rows
 from relay.tables.offsets import SourceOffsets, stored_offsets
-from relay.tables.schema import OHLC_KEY, OHLC_TABLE, SYMBOL_TABLE, TABLE_COLUMNS
+from relay.tables.schema import OHLC_KEY, OHLC_TABLE, SYMBOL_TABLE, TABLE_COLUMNS, TICKS_TABLE
 from relay.tables.transaction import LeanTransaction
 
 __all__ = ["IcebergTables", "open_writable_tables"]
@@ -50,6 +51,7 @@ class IcebergTables:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self._ticks = KnownTicks()
 
     def offsets(self, name: str, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:
         """Return how far a table has come in a topic."""
@@ -110,6 +112,29 @@ class IcebergTables:
                 change.append(rows.cast(columns), snapshot_properties=kept)
 
         return self._commit(name, commit)
+
+    def append_ticks(
+        self, rows: pa.Table, *, reached: SourceOffsets, batch_id: int, known: SourceOffsets | None = None
+    ) -> int:
+        """Append the ticks that ``market.ticks`` does not hold yet; returns how many.
+
+        Arguments and errors as for :meth:`merge_bars`.
+        """
+        rows = first_rows(rows, key=TICKS_KEY)
+        fence, kept, added = _Fence(known, reached), reached.summary(batch_id=batch_id), 0
+
+        def commit(table: Table) -> None:
+            nonlocal added
+            if fence.is_passed(table):
+                return
+            fresh = self._ticks.unknown(table, rows)
+            added = len(fresh)
+            with LeanTransaction(table) as change:
+                change.append(fresh.cast(TABLE_COLUMNS[TICKS_TABLE]), snapshot_properties=kept)
+
+        self._commit(TICKS_TABLE, commit)
+        self._ticks.stored(rows)
+        return added
 
     def expire_snapshots(self, name: str, *, older_than: datetime, count_max: int) -> None:
         """Forget old snapshots; the head always stays, and with it the offsets that it keeps.

@@ -42,6 +42,10 @@ class JobSettings(ApplicationSettings):
     driver_records_max: int = Field(
         300, ge=0, le=100_000, description="micro-batches of at most so many records commit from the driver"
     )
+    ticks_trigger_seconds: int = Field(
+        5, ge=1, le=600, description="how long ticks are collected for one commit; fewer commits are fewer files"
+    )
+    ticks_per_batch_max: int = Field(100_000, ge=1, le=10_000_000)
     snapshot_retention_hours: int = Field(24, ge=1, le=24 * 365)
     snapshots_max: int = Field(
         200, ge=1, le=100_000, description="newest snapshots that stay; each one makes commits and reads dearer"

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from relay.errors import PeerError
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import EnvelopeError, decode_record
-from relay.protocol.periods import NANOSECONDS, origin_seconds
 from relay.protocol.ranges import from_wire
-from relay.protocol.times import TIME_NS_MAX
+from relay.protocol.tickers import parse_ticker
 from relay.protocol.v1 import market_pb2
 from relay.tables.markets import row_of_market
 from relay.tables.schema import (
@@ -29,6 +27,7 @@ from relay.tables.schema import (
     STORED_TIME,
     SYMBOL_COLUMNS,
 )
+from spark_jobs.jobs.history.checks import check_batch, check_volumes, checked_starts_ns
 from spark_jobs.jobs.history.numbers import stored_numbers_of_text, stored_numbers_of_units
 
 __all__ = ["RECORD_COLUMNS", "Decoded", "decode_records"]
@@ -66,33 +65,35 @@ def decode_records(records: pa.Table, *, seen_at_us: int) -> Decoded:
     Cost: about 4 µs a bar, measured by ``python -m benchmarks decode_merge``.
     """
     bars: list[pa.Table] = []
-    coverage: list[dict[str, Any]] = []
-    markets: list[dict[str, Any]] = []
+    coverage: list[pa.Table] = []
+    markets: list[pa.Table] = []
     quarantine: list[dict[str, Any]] = []
     columns = [records[name].to_pylist() for name in RECORD_COLUMNS]
     for topic, partition, offset, key, value in zip(*columns, strict=True):
         place = _Place(topic, partition, offset)
         try:
             _, message = decode_record(value or b"")
+            # Whatever a record can be wrong by shows here, where it costs this record only.
             if isinstance(message, market_pb2.OHLCBatch):
+                check_batch(message, key, seen_at_us=seen_at_us)
                 rows = _bars(message, place)
-                coverage.append(_coverage(message, place))
+                coverage.append(pa.Table.from_pylist([_coverage(message, place)], schema=COVERAGE_COLUMNS))
                 if rows is not None:
                     bars.append(rows)
             elif isinstance(message, market_pb2.Market):
-                markets.append(_market(message, place))
+                markets.append(pa.Table.from_pylist([_market(message, place)], schema=SYMBOL_COLUMNS))
             else:
                 raise EnvelopeError(
                     RejectReason.WRONG_TOPIC, f"expected OHLCBatch or Market, got {type(message).__name__}"
                 )
         except EnvelopeError as error:
             quarantine.append(_quarantined(place, key, value, str(error.reason), str(error), seen_at_us))
-        except (ValueError, OverflowError, pa.ArrowInvalid) as error:
+        except (ValueError, ArithmeticError, TypeError, PeerError, pa.ArrowException) as error:
             quarantine.append(_quarantined(place, key, value, RejectReason.INVALID_FIELD, str(error), seen_at_us))
     return Decoded(
         bars=pa.concat_tables(bars) if bars else OHLC_COLUMNS.empty_table(),
-        coverage=pa.Table.from_pylist(coverage, schema=COVERAGE_COLUMNS),
-        markets=pa.Table.from_pylist(markets, schema=SYMBOL_COLUMNS),
+        coverage=pa.concat_tables(coverage) if coverage else COVERAGE_COLUMNS.empty_table(),
+        markets=pa.concat_tables(markets) if markets else SYMBOL_COLUMNS.empty_table(),
         quarantine=pa.Table.from_pylist(quarantine, schema=QUARANTINE_COLUMNS),
     )
 
@@ -102,17 +103,11 @@ def _bars(batch: market_pb2.OHLCBatch, place: _Place) -> pa.Table | None:
     if not rows:
         return None
     period_seconds = batch.period_seconds
-    if not batch.ticker or not 0 < period_seconds < 2**31:
-        raise ValueError(f"expected a ticker and a period, got {batch.ticker!r} and {period_seconds}")
-    others = {row.ticker for row in rows} - {"", batch.ticker}
-    other_periods = {row.period_seconds for row in rows} - {0, period_seconds}
-    if others or other_periods:
-        raise ValueError(f"bars of {others or batch.ticker}, {other_periods} s lie in a batch of {batch.ticker}")
     count = len(rows)
     columns: dict[str, Any] = {
         "ticker": pa.repeat(pa.scalar(batch.ticker), count),
         "period_seconds": pa.repeat(pa.scalar(period_seconds, pa.int32()), count),
-        "start": pa.array(_starts_us(rows, period_seconds)).cast(STORED_TIME),
+        "start": pa.array(checked_starts_ns(batch) // 1000).cast(STORED_TIME),
         "volume": stored_numbers_of_text([row.volume for row in rows]),
         "trades": [row.trades if row.HasField("trades") else None for row in rows],
         "first_trade_id": [row.first_trade_id or None for row in rows],
@@ -130,22 +125,8 @@ def _bars(batch: market_pb2.OHLCBatch, place: _Place) -> pa.Table | None:
         columns[name] = stored_numbers_of_units(list(map(attrgetter(name), rows)), decimals)
     for name in _TEXTS:
         columns[name] = stored_numbers_of_text(list(map(attrgetter(name), rows)))
-    if columns["volume"].null_count:
-        raise ValueError("expected a volume in every bar, got an empty text")
+    check_volumes(columns["volume"], *(columns[name] for name in _TEXTS))
     return pa.table({field.name: columns[field.name] for field in OHLC_COLUMNS}, schema=OHLC_COLUMNS)
-
-
-def _starts_us(rows: Sequence[market_pb2.OHLC], period_seconds: int) -> npt.NDArray[np.int64]:
-    """Return the starts, each checked to lie on the period's grid."""
-    starts_ns = [row.timestamp for row in rows]
-    if max(starts_ns) > TIME_NS_MAX:
-        raise ValueError(f"bar start {max(starts_ns)} lies after the year 2100")
-    exact = np.array(starts_ns, dtype=np.int64)
-    steps = (exact - origin_seconds(period_seconds) * NANOSECONDS) % (period_seconds * NANOSECONDS)
-    if steps.any():
-        wrong = starts_ns[int(steps.argmax())]
-        raise ValueError(f"bar start {wrong} is not on the grid of {period_seconds} s")
-    return exact // 1000
 
 
 def _source_names(sources: Sequence[int]) -> list[str]:
@@ -155,10 +136,6 @@ def _source_names(sources: Sequence[int]) -> list[str]:
 
 def _coverage(batch: market_pb2.OHLCBatch, place: _Place) -> dict[str, Any]:
     covered = from_wire(batch.covered)
-    if covered and covered[-1].end_ns > TIME_NS_MAX:
-        raise ValueError(f"covered range ends at {covered[-1].end_ns}, after the year 2100")
-    if not batch.job_id or not batch.ticker:
-        raise ValueError("expected a job_id and a ticker in every batch")
     return {
         "job_id": batch.job_id,
         "attempt": batch.attempt,
@@ -188,8 +165,8 @@ def _source(batch: market_pb2.OHLCBatch) -> str:
 
 
 def _market(market: market_pb2.Market, place: _Place) -> dict[str, Any]:
-    if not market.market_id or not market.exchange_id:
-        raise ValueError("expected a market_id and an exchange_id in every market")
+    if parse_ticker(market.market_id).exchange != market.exchange_id:
+        raise ValueError(f"expected the exchange of {market.market_id}, got {market.exchange_id[:80]!r}")
     return {**row_of_market(market), "log_partition": place.partition, "log_offset": place.offset}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +22,7 @@ from spark_jobs.jobs.history.batch import MicroBatch
 from spark_jobs.jobs.history.committer import Committed, HistoryCommitter
 from spark_jobs.jobs.history.writers import BarsWriter, DriverBarsWriter, SparkBarsWriter
 from spark_jobs.jobs.settings import JobSettings
+from spark_jobs.jobs.starts import clamped_starts
 
 __all__ = ["HistoryJob"]
 
@@ -65,7 +65,7 @@ class HistoryJob:
 
     def start(self) -> StreamingQuery:
         """Start the query at the tables' stored offsets."""
-        starts = self._clamped(self._committer.start_offsets())
+        starts = clamped_starts(self._log, self._committer.start_offsets(), counters=self._counters, job="history")
         self._expected = {topic: dict(offsets) for topic, offsets in starts.items()}
         source = (
             self._session.readStream.format("kafka")
@@ -135,27 +135,6 @@ class HistoryJob:
                 updated_at=time.time_ns(),
             )
             self._hints.send(METADATA_UPDATE, update)
-
-    def _clamped(self, starts: Mapping[str, Mapping[int, int]]) -> dict[str, dict[int, int]]:
-        """Starts inside what the log still holds; what lies before the oldest record is lost, and said."""
-        clamped: dict[str, dict[int, int]] = {}
-        for topic, offsets in starts.items():
-            oldest, ends = self._log.start_offsets(topic), self._log.end_offsets(topic)
-            clamped[topic] = {}
-            for partition, offset in offsets.items():
-                if offset < oldest[partition]:
-                    self._counters.add("history.records.lost_to_retention", oldest[partition] - offset)
-                    _LOG.error(
-                        "log_records_lost_to_retention topic=%s partition=%d from=%d to=%d",
-                        *(topic, partition, offset, oldest[partition]),
-                    )
-                if offset > ends[partition]:
-                    _LOG.error(
-                        "stored_offset_is_past_the_log topic=%s partition=%d stored=%d end=%d",
-                        *(topic, partition, offset, ends[partition]),
-                    )
-                clamped[topic][partition] = min(max(offset, oldest[partition]), ends[partition])
-        return clamped
 
     def _expire(self) -> None:
         older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)

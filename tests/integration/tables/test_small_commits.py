@@ -29,9 +29,9 @@ def settings(tmp_path: Path) -> TableSettings:
 
 def commit(tables: IcebergTables, number: int) -> None:
     kinds = (pa.string(), pa.int32(), pa.int64(), pa.binary(), pa.binary())
-    values = ("market-ohlc", 0, number, b"k", record(batch(range(3 * number, 3 * number + 3))))
+    values = ("market-ohlc", 0, number, BTC.encode(), record(batch(range(3 * number, 3 * number + 3))))
     columns = zip(RECORD_COLUMNS, kinds, values, strict=True)
-    bars = decode_records(pa.table({n: pa.array([v], k) for n, k, v in columns}), seen_at_us=0).bars
+    bars = decode_records(pa.table({n: pa.array([v], k) for n, k, v in columns}), seen_at_us=4 * 10**15).bars
     tables.merge_bars(bars, reached=SourceOffsets("history", "c", "t", {0: number + 1}), batch_id=number)
 
 

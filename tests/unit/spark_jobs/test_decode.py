@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import pyarrow as pa
 import pytest
@@ -10,27 +10,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relay.protocol.envelope import encode_record
-from relay.protocol.v1 import market_pb2
+from relay.protocol.v1 import common_pb2, market_pb2
 from relay.tables.schema import COVERAGE_COLUMNS, OHLC_COLUMNS, QUARANTINE_COLUMNS
 from spark_jobs.jobs.history.decode import decode_records
 from spark_jobs.jobs.history.numbers import stored_numbers_of_text, stored_numbers_of_units
-from tests.support.batches import BASE_NS, BTC, MINUTE_NS, bar, batch, record
+from tests.support.batches import BASE_NS, BTC, FETCHED_NS, MINUTE_NS, bar, batch, record
+
+NOW_US = FETCHED_NS // 1000 + 60 * 10**6
 
 
-def records(*values: bytes | None, topic: str = "market-ohlc") -> pa.Table:
+def records(*values: bytes | None, topic: str = "market-ohlc", key: bytes | None = BTC.encode()) -> pa.Table:
     return pa.table(
         {
             "topic": [topic] * len(values),
             "partition": pa.array([0] * len(values), pa.int32()),
             "offset": pa.array(range(len(values)), pa.int64()),
-            "key": pa.array([b"k"] * len(values), pa.binary()),
+            "key": pa.array([key] * len(values), pa.binary()),
             "value": pa.array(values, pa.binary()),
         }
     )
 
 
+def _altered(**fields: object) -> market_pb2.OHLC:
+    row = bar(1)
+    for name, value in fields.items():
+        setattr(row, name, value)
+    return row
+
+
 def test_a_batch_becomes_bars_and_one_coverage_row():
-    found = decode_records(records(record(batch(range(3)))), seen_at_us=1)
+    found = decode_records(records(record(batch(range(3)))), seen_at_us=NOW_US)
     assert found.bars.schema == OHLC_COLUMNS
     assert found.coverage.schema == COVERAGE_COLUMNS
     assert found.bars["close"].to_pylist() == [Decimal("42.13")] * 3
@@ -80,7 +89,7 @@ def test_a_number_finer_than_the_stored_scale_is_refused_and_not_rounded():
 )
 def test_poison_is_quarantined_with_reason_and_place_and_the_others_go_on_case_115(value, reason):
     good = record(batch(range(2)))
-    found = decode_records(records(good, value, good), seen_at_us=7)
+    found = decode_records(records(good, value, good), seen_at_us=NOW_US)
     assert found.quarantine.schema == QUARANTINE_COLUMNS
     poison = found.quarantine.to_pylist()
     assert [(p["reason"], p["offset"], p["size_bytes"]) for p in poison] == [(reason, 1, len(value or b""))]
@@ -100,12 +109,38 @@ def test_poison_is_quarantined_with_reason_and_place_and_the_others_go_on_case_1
         market_pb2.OHLC(timestamp=2**63, volume="1"),
         market_pb2.OHLC(timestamp=BASE_NS, volume="1", ticker="ETH/USDT.BINANCE"),
         market_pb2.OHLC(timestamp=BASE_NS, volume="1", period_seconds=300),
+        _altered(low=0),
+        _altered(open=-5),
+        _altered(high=4_212),
+        _altered(low=4_214),
+        _altered(close=4_214),
+        _altered(open=4_212),
+        _altered(volume="-1"),
+        _altered(quote_volume="-0.1"),
+        _altered(volume="1e5"),
+        _altered(volume="+1"),
+        _altered(volume="1_0"),
+        _altered(volume=" 1"),
+        _altered(volume="1."),
+        _altered(volume=".5"),
+        _altered(volume="0x10"),
+        _altered(volume="9" * 21),
+        _altered(volume="9" * 39),
+        _altered(volume="9" * 100_000),
+        _altered(buy_volume=str(2**128 + 5)),
+        _altered(trades=2**63),
+        _altered(revision=2**31),
+        _altered(price_decimals=2**32 - 1),
+        _altered(timestamp=0),
+        _altered(timestamp=BASE_NS + 1_440 * MINUTE_NS),
+        _altered(timestamp=BASE_NS - MINUTE_NS),
+        _altered(source=99),
     ],
 )
 def test_a_batch_with_a_wrong_row_is_quarantined_whole_and_covers_nothing(row):
     wrong = batch(range(2))
     wrong.rows.append(row)
-    found = decode_records(records(record(wrong)), seen_at_us=1)
+    found = decode_records(records(record(wrong)), seen_at_us=NOW_US)
     assert len(found.bars) == 0
     assert len(found.coverage) == 0
     assert found.quarantine["reason"].to_pylist() == ["invalid_field"]
@@ -114,8 +149,133 @@ def test_a_batch_with_a_wrong_row_is_quarantined_whole_and_covers_nothing(row):
 @settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_no_bytes_at_all_stop_the_decoder(value):
-    found = decode_records(records(value, b"\x01\x0c" + value, b"\x01\x06" + value), seen_at_us=1)
+    found = decode_records(records(value, b"\x01\x0c" + value, b"\x01\x06" + value), seen_at_us=NOW_US)
     assert len(found.quarantine) + len(found.coverage) + len(found.markets) == 3
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"ticker": "../../etc/x"},
+        {"ticker": "btc/usdt.binance"},
+        {"ticker": "ETH/USDT.BINANCE"},
+        {"period_seconds": 0},
+        {"period_seconds": 2**31},
+        {"period_seconds": 2**32 - 1},
+        {"attempt": 2**32 - 1},
+        {"batch_index": 2**31},
+        {"total_rows": 2**63},
+        {"fetched_at": 2**63},
+        {"fetched_at": 1},
+        {"fetched_at": (NOW_US + 3_600 * 10**6) * 1000},
+        {"status": 99},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_batch_that_cannot_be_believed_costs_itself_only(fields, rows):
+    wrong, good = batch(range(rows)), record(batch(range(2)))
+    for name, value in fields.items():
+        setattr(wrong, name, value)
+    if "period_seconds" in fields:
+        del wrong.rows[:]
+    found = decode_records(records(good, record(wrong), good), seen_at_us=NOW_US)
+    assert found.quarantine["offset"].to_pylist() == [1]
+    assert (len(found.bars), len(found.coverage)) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (BASE_NS, FETCHED_NS + 3_600 * 10**9),
+        (0, BASE_NS + 2 * MINUTE_NS),
+        (BASE_NS, 2**64 - 1),
+        (BASE_NS + MINUTE_NS, BASE_NS),
+        (BASE_NS, BASE_NS + MINUTE_NS),
+    ],
+)
+def test_a_range_of_the_future_or_of_no_time_or_without_its_bars_is_not_covered(start, end):
+    wrong = batch(range(2), covered=[common_pb2.TimeRange(start=start, end=end)])
+    found = decode_records(records(record(wrong)), seen_at_us=NOW_US)
+    assert (len(found.bars), len(found.coverage), len(found.quarantine)) == (0, 0, 1)
+
+
+def test_a_record_under_another_markets_key_is_quarantined():
+    for key in (None, b"", b"ETH/USDT.BINANCE"):
+        found = decode_records(records(record(batch(range(2))), key=key), seen_at_us=NOW_US)
+        assert (len(found.coverage), len(found.quarantine)) == (0, 1)
+
+
+def test_a_batch_of_more_bars_than_a_record_may_hold_is_quarantined():
+    found = decode_records(records(record(batch(range(1_001)))), seen_at_us=NOW_US)
+    assert (len(found.bars), found.quarantine["reason"].to_pylist()) == (0, ["invalid_field"])
+
+
+@pytest.mark.parametrize("name", ["tick_denom", "base_denom", "quote_denom", "history_start", "updated_at"])
+def test_a_market_with_a_number_too_large_costs_itself_only(name):
+    wrong, good = market_pb2.Market(market_id=BTC, exchange_id="BINANCE"), _market()
+    setattr(wrong, name, 2**63)
+    values = [record(good), record(wrong), record(batch(range(2)))]
+    found = decode_records(records(*values), seen_at_us=NOW_US)
+    assert (len(found.markets), len(found.coverage), found.quarantine["offset"].to_pylist()) == (1, 1, [1])
+
+
+def _market() -> market_pb2.Market:
+    return market_pb2.Market(market_id=BTC, exchange_id="BINANCE")
+
+
+def _values(field) -> st.SearchStrategy:
+    kind = field.cpp_type
+    if kind in (field.CPPTYPE_UINT32, field.CPPTYPE_UINT64):
+        bits = 32 if kind == field.CPPTYPE_UINT32 else 64
+        return st.one_of(st.sampled_from([0, 1, 2 ** (bits - 1), 2**bits - 1]), st.integers(0, 2**bits - 1))
+    if kind == field.CPPTYPE_INT64:
+        return st.integers(-(2**63), 2**63 - 1)
+    if kind == field.CPPTYPE_ENUM:
+        return st.integers(0, 200)
+    if kind == field.CPPTYPE_BOOL:
+        return st.booleans()
+    return st.one_of(st.text(max_size=8), st.from_regex(r"-?[0-9]{1,60}(\.[0-9]{1,40})?(e[0-9])?", fullmatch=True))
+
+
+def _plain_fields(message) -> list:
+    return [f for f in message.DESCRIPTOR.fields if f.message_type is None and not f.is_repeated]
+
+
+@st.composite
+def _bent(draw, message):
+    for field in draw(st.lists(st.sampled_from(_plain_fields(message)), max_size=3)):
+        setattr(message, field.name, draw(_values(field)))
+    return message
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data())
+def test_no_field_value_at_all_stops_the_decoder_or_costs_another_record(data):
+    bad = batch(range(3))
+    for row in bad.rows:
+        data.draw(_bent(row))
+    bad.covered.append(common_pb2.TimeRange(start=data.draw(st.integers(0, 2**64 - 1)), end=FETCHED_NS))
+    values = [record(batch(range(2))), record(data.draw(_bent(bad))), record(data.draw(_bent(_market())))]
+    found = decode_records(records(*values), seen_at_us=NOW_US)
+    assert 0 in found.coverage["log_offset"].to_pylist()
+    assert found.bars["log_offset"].to_pylist().count(0) == 2
+    assert len(found.coverage) + len(found.markets) + len(found.quarantine) == 3
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.from_regex(r"-?[0-9]{1,45}(\.[0-9]{1,30})?", fullmatch=True))
+def test_a_decimal_text_is_stored_exactly_or_refused(text):
+    with localcontext(prec=200):
+        exact = Decimal(text)
+        fits = abs(exact) < Decimal(10) ** 20 and exact == exact.quantize(Decimal("1e-18"))
+    try:
+        stored = stored_numbers_of_text([text, "1"])
+    except ValueError:
+        assert not fits
+    else:
+        assert fits
+        assert stored.to_pylist() == [exact, Decimal(1)]
 
 
 def test_a_market_becomes_a_row_and_back():
@@ -124,5 +284,5 @@ def test_a_market_becomes_a_row_and_back():
     market = market_pb2.Market(
         market_id=BTC, exchange_id="BINANCE", native_symbol="BTCUSDT", tick_denom=100, supported_periods=[60, 300]
     )
-    found = decode_records(records(record(market), topic="symbol-metadata"), seen_at_us=1)
+    found = decode_records(records(record(market), topic="symbol-metadata"), seen_at_us=NOW_US)
     assert market_of_row(found.markets.to_pylist()[0]) == market

@@ -1,0 +1,110 @@
+"""What a well-formed batch must say to be believed: its own market, real times, bars that can be bars.
+
+Everything raises ValueError (or PeerError) with what was expected and what it was; the batch goes to quarantine whole.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relay.protocol.envelope import LOG_RECORD_ROWS_MAX
+from relay.protocol.periods import NANOSECONDS, check_period, origin_seconds
+from relay.protocol.ranges import Range, from_wire
+from relay.protocol.tickers import parse_ticker
+from relay.protocol.times import TIME_NS_MAX, TIME_NS_MIN, format_ns
+from relay.protocol.v1 import market_pb2
+
+__all__ = ["check_batch", "check_volumes", "checked_starts_ns"]
+
+_CLOCK_SLACK_NS = 300 * NANOSECONDS
+"""Clocks of exchange, ingestor and this job may differ by so much."""
+_PRICES = ("open", "high", "low", "close")
+
+
+def check_batch(batch: market_pb2.OHLCBatch, key: bytes | None, *, seen_at_us: int) -> None:
+    """Check all but the rows' numbers.
+
+    Args:
+        batch: as decoded.
+        key: of its log record; the ticker, so that one market stays in order.
+        seen_at_us: the job's clock, microseconds since the epoch.
+    """
+    if not batch.job_id or str(parse_ticker(batch.ticker)) != batch.ticker:
+        raise ValueError(f"expected a job_id and a normal ticker, got {batch.job_id!r} and {batch.ticker!r}")
+    if key != batch.ticker.encode():
+        raise ValueError(f"expected the record's key to be {batch.ticker}, got {(key or b'')[:80]!r}")
+    check_period(batch.period_seconds)
+    if len(batch.rows) > LOG_RECORD_ROWS_MAX:
+        raise ValueError(f"expected at most {LOG_RECORD_ROWS_MAX} bars in a batch, got {len(batch.rows)}")
+    others = {row.ticker for row in batch.rows} - {"", batch.ticker}
+    other_periods = {row.period_seconds for row in batch.rows} - {0, batch.period_seconds}
+    if others or other_periods:
+        raise ValueError(f"bars of {others or batch.ticker}, {other_periods} s lie in a batch of {batch.ticker}")
+    _check_times(batch, seen_at_us=seen_at_us)
+
+
+def _check_times(batch: market_pb2.OHLCBatch, *, seen_at_us: int) -> None:
+    latest_ns = seen_at_us * 1000 + _CLOCK_SLACK_NS
+    if not TIME_NS_MIN <= batch.fetched_at <= latest_ns:
+        raise ValueError(
+            f"expected fetched_at between 1985 and the present, got {batch.fetched_at}; check the ingestor's clock"
+        )
+    for covered in batch.covered:
+        if not TIME_NS_MIN <= covered.start < covered.end <= TIME_NS_MAX:
+            raise ValueError(f"expected a covered range between 1985 and 2100, got [{covered.start}, {covered.end})")
+        if covered.end > batch.fetched_at + _CLOCK_SLACK_NS:
+            raise ValueError(
+                f"covered ends at {format_ns(covered.end)}, later than it was fetched ({format_ns(batch.fetched_at)}): "
+                "nobody knows the future"
+            )
+
+
+def checked_starts_ns(batch: market_pb2.OHLCBatch) -> npt.NDArray[np.int64]:
+    """Return the bars' starts, each on the grid and in what the batch covers; check the prices too."""
+    rows = batch.rows
+    wanted = [row.timestamp for row in rows]
+    if min(wanted) < TIME_NS_MIN or max(wanted) > TIME_NS_MAX:
+        raise ValueError(f"expected bar starts between 1985 and 2100, got {min(wanted)} and {max(wanted)}")
+    starts = np.array(wanted, dtype=np.int64)
+    period_ns = batch.period_seconds * NANOSECONDS
+    steps = (starts - origin_seconds(batch.period_seconds) * NANOSECONDS) % period_ns
+    if steps.any():
+        raise ValueError(f"bar start {wanted[int(steps.argmax())]} is not on the grid of {batch.period_seconds} s")
+    # Without covered ranges the batch proves nothing, but its bars must still be those that it was asked for.
+    inside = from_wire(batch.covered) or [Range(batch.start_time, batch.end_time)]
+    begins = np.array([r.start_ns for r in inside], dtype=np.int64)
+    ends = np.array([r.end_ns for r in inside], dtype=np.int64)
+    index = np.maximum(np.searchsorted(begins, starts, side="right") - 1, 0)
+    is_outside = (starts < begins[index]) | (starts + period_ns > ends[index])
+    if is_outside.any():
+        raise ValueError(f"bar start {wanted[int(is_outside.argmax())]} lies outside of what its batch covers")
+    _check_prices(batch)
+    return starts
+
+
+def _check_prices(batch: market_pb2.OHLCBatch) -> None:
+    """Check each row by itself: its four prices share one scale."""
+    columns = (np.array(list(map(attrgetter(name), batch.rows)), dtype=np.int64) for name in _PRICES)
+    opens, highs, lows, closes = columns
+    is_wrong = (lows <= 0) | (lows > np.minimum(opens, closes)) | (highs < np.maximum(opens, closes))
+    if is_wrong.any():
+        row = batch.rows[int(is_wrong.argmax())]
+        raise ValueError(
+            "expected 0 < low <= open, close <= high; got "
+            f"open {row.open}, high {row.high}, low {row.low}, close {row.close} (units) at {row.timestamp}"
+        )
+
+
+def check_volumes(volume: pa.Array, *others: pa.Array) -> None:
+    """Check that every bar has a volume, and that none is negative."""
+    if volume.null_count:
+        raise ValueError("expected a volume in every bar, got an empty text")
+    for column in (volume, *others):
+        least = pc.min(column).as_py()
+        if least is not None and least < 0:
+            raise ValueError(f"expected volumes of zero and more, got {least}")

@@ -1,0 +1,151 @@
+"""Composition root of the streaming jobs: one session, one query a job, each kept running, a clean end on SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Protocol
+
+import structlog
+from pyspark.errors.exceptions.base import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from relay.errors import RetryableError
+from relay.eventlog.kafka import KafkaEventLog
+from relay.observability import Counters, StatusServer
+from relay.tables.writer import IcebergTables, open_writable_tables
+from relay.transport import new_context
+from spark_jobs.jobs.checkpoints import lock_checkpoints
+from spark_jobs.jobs.hints import HintSender
+from spark_jobs.jobs.history.job import HistoryJob
+from spark_jobs.jobs.session import open_session
+from spark_jobs.jobs.settings import JobSettings
+from spark_jobs.jobs.ticks.job import TickArchiveJob
+
+__all__ = ["STREAMING_JOBS", "run_jobs"]
+
+STREAMING_JOBS = ("history", "ticks")
+_LOG = structlog.get_logger()
+_RETRY_S = (0.2, 1.0, 2.0, 5.0)
+_FAILURES_MAX = 20
+_TURN_S = 0.2
+
+
+class StreamingJob(Protocol):
+    """A job that is started anew after each failure."""
+
+    def start(self) -> StreamingQuery:
+        """Start the query at the tables' offsets."""
+
+
+class _Keeper:
+    """Keeps one query running: a failed one is started again at the tables' offsets, with back-off."""
+
+    def __init__(self, name: str, make: Callable[[], StreamingJob], counters: Counters) -> None:
+        self.name, self._make, self._counters = name, make, counters
+        self._query: StreamingQuery | None = None
+        self._failures = 0
+        self._not_before = 0.0
+        self._progress_seen = -1
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the query is active."""
+        return self._query is not None and self._query.isActive
+
+    @property
+    def has_given_up(self) -> bool:
+        """Whether it has failed too often without a batch in between."""
+        return self._failures >= _FAILURES_MAX
+
+    def turn(self) -> None:
+        """Note a failure, and start again when it is time."""
+        if self.is_running or self.has_given_up:
+            return
+        if self._query is not None:
+            failed, self._query = self._query, None
+            self._failed(failed.exception(), failed.lastProgress)
+        if time.monotonic() < self._not_before or self.has_given_up:
+            return
+        try:
+            self._query = self._make().start()
+            _LOG.info("query_started", job=self.name)
+        except (RetryableError, PySparkException) as error:
+            self._failed(error, None)
+
+    def stop(self) -> None:
+        """Stop the query."""
+        if self._query is not None:
+            self._query.stop()
+
+    def _failed(self, error: object, progress: object) -> None:
+        self._failures = 1 if progress else self._failures + 1
+        self._not_before = time.monotonic() + _RETRY_S[min(self._failures, len(_RETRY_S)) - 1]
+        self._counters.add(f"{self.name}.query.failures")
+        _LOG.error("query_failed", job=self.name, failures=self._failures, error=str(error)[:2000])
+
+
+def run_jobs(settings: JobSettings, names: Sequence[str], *, stopping: threading.Event) -> int:
+    """Run streaming jobs in one session until ``stopping`` is set; returns the exit code.
+
+    After 20 failures of a job without a batch between them the process gives up with exit code 1.
+
+    Args:
+        settings: of the jobs.
+        names: of :data:`STREAMING_JOBS`.
+        stopping: set by signals too.
+
+    Raises:
+        SettingsError: another process runs one of the jobs on the same checkpoint folder.
+    """
+    counters = Counters()
+    state: dict[str, object] = {"ready": False, "jobs": list(names)}
+    with ExitStack() as opened:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopping.set())
+        for name in names:
+            opened.callback(lock_checkpoints(settings.checkpoint_folder, job=name).close)
+        status = StatusServer(
+            address=settings.status_address, port=settings.status_port, counters=counters, status=lambda: state
+        )
+        opened.callback(status.close)
+        started = time.monotonic()
+        session = open_session(settings, name="market-relay-" + "-".join(names))
+        opened.callback(session.stop)
+        _LOG.info("session_opened", seconds=round(time.monotonic() - started, 2), master=session.sparkContext.master)
+        log = KafkaEventLog(settings.log_bootstrap_servers, client_id="spark-jobs")
+        opened.callback(log.close)
+        context = new_context()
+        opened.callback(context.term)
+        hints = HintSender(context, settings.manager_notification_endpoint, counters)
+        opened.callback(hints.close)
+
+        def tables() -> IcebergTables:
+            return open_writable_tables(settings.tables())
+
+        makers: dict[str, Callable[[], StreamingJob]] = {
+            "history": lambda: HistoryJob(
+                settings, session=session, log=log, tables=tables(), hints=hints, counters=counters
+            ),
+            "ticks": lambda: TickArchiveJob(settings, session=session, log=log, tables=tables(), counters=counters),
+        }
+        keepers = [_Keeper(name, makers[name], counters) for name in names]
+        opened.callback(lambda: state.update(ready=False))
+        return _keep_running(keepers, state, stopping)
+
+
+def _keep_running(keepers: Sequence[_Keeper], state: dict[str, object], stopping: threading.Event) -> int:
+    while not stopping.is_set():
+        for keeper in keepers:
+            keeper.turn()
+        if any(keeper.has_given_up for keeper in keepers):
+            return 1
+        state["ready"] = all(keeper.is_running for keeper in keepers)
+        state["queries"] = {keeper.name: keeper.is_running for keeper in keepers}
+        stopping.wait(_TURN_S)
+    for keeper in keepers:
+        keeper.stop()
+    return 0

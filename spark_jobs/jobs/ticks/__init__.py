@@ -1,0 +1,1 @@
+"""The tick archive: event log -> market.ticks and market.gaps."""

@@ -1,0 +1,155 @@
+"""The streaming query of the tick archive: Kafka → micro-batches → ``market.ticks`` and ``market.gaps``."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from relay.eventlog import TICK_TOPIC, EventLog, platform_topics
+from relay.observability import Counters
+from relay.tables.offsets import SourceOffsets
+from relay.tables.schema import GAPS_TABLE, QUARANTINE_TABLE, TICKS_TABLE
+from relay.tables.writer import IcebergTables
+from spark_jobs.jobs.checkpoints import new_checkpoint
+from spark_jobs.jobs.settings import JobSettings
+from spark_jobs.jobs.starts import clamped_starts
+from spark_jobs.jobs.ticks.decode import decode_ticks
+
+__all__ = ["TickArchiveJob"]
+
+JOB = "ticks"
+_COLUMNS = ("topic", "partition", "offset", "key", "value")
+
+
+class TickArchiveJob:
+    """Runs the query; one instance in the driver. Each table is trimmed by its own stored offsets.
+
+    Ticks come every few milliseconds, so batches are collected for some seconds: a commit makes files, and files
+    are what readers pay for.
+    """
+
+    def __init__(
+        self,
+        settings: JobSettings,
+        *,
+        session: SparkSession,
+        log: EventLog,
+        tables: IcebergTables,
+        counters: Counters,
+    ) -> None:
+        self._settings, self._session, self._log = settings, session, log
+        self._tables, self._counters = tables, counters
+        self._topic = settings.topic_prefix + TICK_TOPIC
+        log.ensure_topics(
+            platform_topics(
+                prefix=settings.topic_prefix,
+                partitions=settings.topic_partitions,
+                retention_hours=settings.topic_retention_hours,
+            )
+        )
+        self._identity = log.identity(self._topic)
+        self._reached: dict[str, SourceOffsets] = {}
+
+    def start(self) -> StreamingQuery:
+        """Start the query at the least offsets that ticks and gaps have stored."""
+        names = (TICKS_TABLE, GAPS_TABLE)
+        stored = {
+            p: min(self._offsets(name).end_offsets.get(p, 0) for name in names)
+            for p in range(self._identity.partitions)
+        }
+        starts = clamped_starts(self._log, {self._topic: stored}, counters=self._counters, job=JOB)
+        source = (
+            self._session.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self._settings.log_bootstrap_servers)
+            .option("subscribe", self._topic)
+            .option("startingOffsets", json.dumps({t: {str(p): o for p, o in s.items()} for t, s in starts.items()}))
+            .option("maxOffsetsPerTrigger", self._settings.ticks_per_batch_max)
+            .option("failOnDataLoss", "false")
+            .load()
+        )
+        return (
+            source.writeStream.foreachBatch(self._process)
+            .queryName(JOB)
+            .trigger(processingTime=f"{self._settings.ticks_trigger_seconds} seconds")
+            .option("checkpointLocation", new_checkpoint(self._settings.checkpoint_folder, job=JOB))
+            .start()
+        )
+
+    def _process(self, frame: DataFrame, batch_id: int) -> None:
+        started = time.monotonic_ns()
+        records = frame.select(*_COLUMNS).toArrow()
+        if len(records) == 0:
+            return
+        decoded = decode_ticks(records, seen_at_us=time.time_ns() // 1000)
+        ends = _end_offsets(records)
+        # Gaps first: whoever sees a tick behind a hole sees the hole too.
+        self._append(GAPS_TABLE, decoded.gaps, ends, batch_id)
+        self._append_ticks(decoded.ticks, ends, batch_id)
+        self._append(QUARANTINE_TABLE, decoded.quarantine, ends, batch_id, names=("partition", "offset"))
+        self._counters.add("ticks.records", len(records))
+        self._counters.add("ticks.records.quarantined", len(decoded.quarantine))
+        self._counters.set("ticks.batch.last_ms", (time.monotonic_ns() - started) // 1_000_000)
+        every = self._settings.maintenance_every_batches
+        if batch_id % every == every - 1:
+            self._expire()
+
+    def _append_ticks(self, rows: pa.Table, ends: dict[int, int], batch_id: int) -> None:
+        known = self._offsets(TICKS_TABLE)
+        fresh = self._fresh(rows, known)
+        if len(fresh) == 0:
+            return
+        reached = known.advanced(ends)
+        added = self._tables.append_ticks(fresh, reached=reached, batch_id=batch_id, known=known)
+        self._reached[TICKS_TABLE] = reached
+        self._counters.add("ticks.rows", added)
+        self._counters.add("ticks.repeats_dropped", len(rows) - added)
+
+    def _append(
+        self,
+        name: str,
+        rows: pa.Table,
+        ends: dict[int, int],
+        batch_id: int,
+        *,
+        names: tuple[str, str] = ("log_partition", "log_offset"),
+    ) -> None:
+        known = self._offsets(name)
+        fresh = self._fresh(rows, known, names=names)
+        if len(fresh) == 0:
+            return
+        reached = known.advanced(ends)
+        self._tables.append(name, fresh, reached=reached, batch_id=batch_id, known=known)
+        self._reached[name] = reached
+
+    def _offsets(self, name: str) -> SourceOffsets:
+        if name not in self._reached:
+            identity = self._identity
+            self._reached[name] = self._tables.offsets(
+                name, job=JOB, cluster_id=identity.cluster_id, topic_id=identity.topic_id
+            )
+        return self._reached[name]
+
+    def _fresh(
+        self, rows: pa.Table, known: SourceOffsets, *, names: tuple[str, str] = ("log_partition", "log_offset")
+    ) -> pa.Table:
+        """Rows at or after a table's stored offsets."""
+        for partition, end in known.end_offsets.items():
+            old = pc.and_(pc.equal(rows[names[0]], partition), pc.less(rows[names[1]], end))
+            rows = rows.filter(pc.invert(old))
+        return rows
+
+    def _expire(self) -> None:
+        older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)
+        for name in (TICKS_TABLE, GAPS_TABLE):
+            self._tables.expire_snapshots(name, older_than=older_than, count_max=self._settings.snapshots_max)
+
+
+def _end_offsets(records: pa.Table) -> dict[int, int]:
+    ends = records.group_by("partition").aggregate([("offset", "max")])
+    return {p: o + 1 for p, o in zip(ends["partition"].to_pylist(), ends["offset_max"].to_pylist(), strict=True)}
