@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from ingestors.engine.job_state import ExchangeSlots, JobKey, Slot
 
-__all__ = ["SlotTable"]
+__all__ = ["OFFERS_MAX", "SlotTable"]
+
+OFFERS_MAX = 50
 
 
 class SlotTable:
@@ -60,9 +62,18 @@ class SlotTable:
         """Return how long an exchange stays parked, 0 when it is not."""
         return max(0, self._parked_until_ns.get(exchange, 0) - now_ns)
 
+    def forget_offers(self) -> None:
+        """Let every free slot be offered again: whoever knew the offers does not know them any more."""
+        for slot in self._slots.values():
+            slot.offered_ns = None
+
     def due_offers(self, now_ns: int, *, every_ns: int) -> list[Slot]:
-        """Return the free slots whose offer is to go out, and note that it goes."""
-        due = []
+        """Return free slots whose offer is to go out, and note that it goes.
+
+        At most ``OFFERS_MAX`` at once, historical slots before live ones, so that hundreds of live slots delay nobody;
+        the rest is due at the next call.
+        """
+        due: list[Slot] = []
         for slot in self._slots.values():
             if slot.is_parked and not self.parked_ns(slot.exchange, now_ns):
                 slot.is_parked = False
@@ -70,9 +81,11 @@ class SlotTable:
                     slot.renew()
             is_due = slot.offered_ns is None or now_ns - slot.offered_ns >= every_ns
             if slot.job is None and not slot.is_parked and is_due:
-                slot.offered_ns = now_ns
                 due.append(slot)
-        return due
+        due.sort(key=lambda slot: (slot.is_realtime, slot.offered_ns or 0))
+        for slot in due[:OFFERS_MAX]:
+            slot.offered_ns = now_ns
+        return due[:OFFERS_MAX]
 
     def resize(self, wanted: ExchangeSlots) -> None:
         """Make as many slots of an exchange as wanted; a running job is never taken away."""

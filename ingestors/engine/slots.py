@@ -209,7 +209,8 @@ class SlotEngine:
         if not is_restart:
             return []
         self.counts.broker_restarts += 1
-        return self._heartbeats(now_ns, every_ns=0) + self._offers(now_ns, every_ns=0)
+        self._slots.forget_offers()
+        return self._heartbeats(now_ns, every_ns=0) + self._offers(now_ns, every_ns=OFFER_INTERVAL_NS)
 
     def _on_control(self, control: work_pb2.IngestorControl, now_ns: int) -> list[SlotCommand]:
         action = control.action
@@ -218,7 +219,8 @@ class SlotEngine:
         if action == work_pb2.IngestorControl.SHUTDOWN:
             return self.drain(now_ns, within_ns=None)
         if action == work_pb2.IngestorControl.HEARTBEAT:
-            return self._heartbeats(now_ns, every_ns=0) + self._offers(now_ns, every_ns=0)
+            self._slots.forget_offers()
+            return self._heartbeats(now_ns, every_ns=0) + self._offers(now_ns, every_ns=OFFER_INTERVAL_NS)
         for wanted in control.config.slots:
             self._slots.resize(ExchangeSlots(wanted.exchange, wanted.historical_slots, wanted.realtime_slots))
         limits = [SetRateLimit(limit.host, limit.weight_per_minute) for limit in control.config.rate_limits]

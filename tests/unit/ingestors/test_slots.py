@@ -282,3 +282,65 @@ class SlotAccounting(RuleBasedStateMachine):
 
 SlotAccounting.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestSlotAccounting = SlotAccounting.TestCase
+
+
+def _live_engine(live: int = 3) -> SlotEngine:
+    return SlotEngine(ingestor_id="i", ingestor_epoch=7, slots=[ExchangeSlots("BINANCE", 1, live)])
+
+
+def _live_started(engine: SlotEngine, **fields: Any) -> JobKey:
+    offers = _offers(engine.on_tick(0))
+    live = next(o for o in offers if o.slot_type == work_pb2.WorkerReady.REALTIME)
+    asked = _request(live, type=work_pb2.DataRequest.REALTIME_TICKS, **fields)
+    (start,) = [c for c in engine.on_message(asked, 0) if isinstance(c, StartJob)]
+    return start.key
+
+
+def test_hundreds_of_live_slots_are_offered_in_turns_and_delay_no_historical_one() -> None:
+    engine = _live_engine(500)
+    first = _offers(engine.on_tick(0))
+    assert first[0].slot_type == work_pb2.WorkerReady.HISTORICAL
+    assert len(first) == 50
+    told = {o.slot_id for o in first}
+    for turn in range(1, 11):
+        told |= {o.slot_id for o in _offers(engine.on_tick(turn * S // 4))}
+    assert len(told) == 501
+    again = {o.slot_id for turn in range(20, 31) for o in _offers(engine.on_tick(turn * S // 4))}
+    assert again == told
+
+
+def test_a_live_job_takes_a_live_slot_only() -> None:
+    engine = _live_engine()
+    historical = next(o for o in _offers(engine.on_tick(0)) if o.slot_type == work_pb2.WorkerReady.HISTORICAL)
+    refused = engine.on_message(_request(historical, type=work_pb2.DataRequest.REALTIME_TICKS), 0)
+    (reject,) = _sent(refused, work_pb2.WorkReject)
+    assert reject.reason == work_pb2.WorkReject.NO_CAPACITY
+    assert _live_started(_live_engine()) == JobKey("a", 1)
+
+
+def test_a_live_heartbeat_says_up_to_which_trade_everything_is_logged() -> None:
+    engine = _live_engine()
+    key = _live_started(engine, realtime=work_pb2.RealtimeParams(resume_after_trade_id="41"))
+    (beat,) = _sent(engine.on_tick(5 * S), work_pb2.WorkHeartbeat)
+    assert beat.last_logged_trade_id == "41"
+    engine.on_progress(key, rows=9, last_event_ns=77, last_logged="50")
+    (beat,) = _sent(engine.on_tick(10 * S), work_pb2.WorkHeartbeat)
+    assert (beat.last_logged_trade_id, beat.progress_rows, beat.last_event_at) == ("50", 9, 77)
+
+
+def test_a_drain_stops_live_jobs_at_once_and_hands_them_over_behind_their_mark() -> None:
+    engine = _live_engine()
+    key = _live_started(engine)
+    assert CancelJob(key, "CANCELLED") in engine.drain(S, within_ns=3 * S)
+    engine.on_progress(key, rows=9, last_event_ns=77, last_logged="50")
+    commands = engine.on_finished(key, JobResult(False, 9, "CANCELLED"), 2 * S)
+    (beat,), (reject,) = _sent(commands, work_pb2.WorkHeartbeat), _sent(commands, work_pb2.WorkReject)
+    assert beat.last_logged_trade_id == "50"
+    assert reject.reason == work_pb2.WorkReject.SHUTTING_DOWN
+    assert any(isinstance(c, Exit) for c in commands)
+
+
+def test_a_stop_for_want_of_demand_cancels_the_job() -> None:
+    engine = _live_engine()
+    key = _live_started(engine)
+    assert engine.on_message(work_pb2.WorkStop(job_id="a"), S) == [CancelJob(key, "CANCELLED")]
