@@ -75,7 +75,7 @@ def log_records(count: int, *, rows_each: int = 1_000, first: int = 0) -> Iterat
                 end_time=start_ns + rows_each * MINUTE_NS,
                 is_last=True,
                 total_rows=rows_each,
-                fetched_at=start_ns,
+                fetched_at=start_ns + rows_each * MINUTE_NS,
                 covered=[common_pb2.TimeRange(start=start_ns, end=start_ns + rows_each * MINUTE_NS)],
                 rows=[
                     market_pb2.OHLC(

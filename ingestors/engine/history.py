@@ -227,7 +227,8 @@ class HistoryEngine:
         if self._listed_ns is None or self._first_bucket_ns(self._listed_ns) <= settled.span.start_ns:
             return settled
         self._before_listing = True
-        listed = [Range(self._first_bucket_ns(self._listed_ns), 2**63)]
+        first_ns = settled.bars[0].start_ns if settled.bars else 2**63
+        listed = [Range(min(self._first_bucket_ns(self._listed_ns), first_ns), 2**63)]
         covered = [r for part in settled.covered for r in subtract(part, subtract(part, listed))]
         return Settled(settled.span, settled.bars, settled.bad, tuple(covered), settled.unplaced)
 

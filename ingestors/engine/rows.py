@@ -91,6 +91,8 @@ def bar_problem(bar: Bar) -> str | None:
         return f"price {min(prices)} is not above zero"
     if bar.high < bar.low:
         return f"high {bar.high} is below low {bar.low}"
+    if bar.low > min(bar.open, bar.close) or bar.high < max(bar.open, bar.close):
+        return f"open {bar.open} or close {bar.close} lies outside of low {bar.low} to high {bar.high}"
     volumes = [v for v in (bar.volume, bar.quote_volume, bar.buy_volume, bar.sell_volume) if v is not None]
     if any(volume < 0 for volume in volumes):
         return f"volume {min(volumes)} is negative"

@@ -46,7 +46,7 @@ class Table:
         self.batches = 0
 
     def merge(self, *values: bytes, first_offset: int) -> bool:
-        rows = [(TOPIC, 0, first_offset + i, b"k", bytearray(v)) for i, v in enumerate(values)]
+        rows = [(TOPIC, 0, first_offset + i, BTC.encode(), bytearray(v)) for i, v in enumerate(values)]
         frame = self._session.createDataFrame(rows, COLUMNS)
         micro = MicroBatch(frame, batch_id=self.batches, in_driver=self.in_driver)
         self.batches += 1

@@ -7,10 +7,11 @@ import uuid
 from relay.protocol.envelope import encode_record
 from relay.protocol.v1 import common_pb2, market_pb2
 
-__all__ = ["BASE_NS", "BTC", "MINUTE_NS", "bar", "batch", "record"]
+__all__ = ["BASE_NS", "BTC", "FETCHED_NS", "MINUTE_NS", "bar", "batch", "record"]
 
 MINUTE_NS = 60 * 10**9
 BASE_NS = 1_700_000_040 * 10**9
+FETCHED_NS = BASE_NS + 7 * 86_400 * 10**9
 BTC = "BTC/USDT.BINANCE"
 
 
@@ -30,7 +31,7 @@ def bar(minute: int, *, price: int = 4_213, decimals: int = 2, **fields: object)
 
 
 def batch(minutes: range, *, ticker: str = BTC, fetched_at: int = 1, price: int = 4_213, **fields: object):
-    """A batch of consecutive bars that covers their minutes."""
+    """A batch of consecutive bars that covers their minutes, fetched so many ns after FETCHED_NS."""
     start, end = (BASE_NS + minutes.start * MINUTE_NS, BASE_NS + minutes.stop * MINUTE_NS)
     values: dict[str, object] = {
         "job_id": str(uuid.uuid4()),
@@ -46,7 +47,7 @@ def batch(minutes: range, *, ticker: str = BTC, fetched_at: int = 1, price: int 
         start_time=start,
         end_time=end,
         rows=[bar(m, price=price) for m in minutes],
-        fetched_at=fetched_at,
+        fetched_at=FETCHED_NS + fetched_at,
         **values,
     )
 

@@ -194,7 +194,7 @@ LIES = [
     Fault(FaultKind.EMPTY, percent=20),
     Fault(FaultKind.HOLE, percent=20),
     Fault(FaultKind.DUPLICATES),
-    Fault(FaultKind.TRUNCATED, percent=30),
+    Fault(FaultKind.TRUNCATED, count=4),
 ]
 
 

@@ -317,6 +317,8 @@ def test_ranges_of_earlier_attempts_are_not_fetched_again() -> None:
         (minute(3, price="1e-19"), "19 decimals"),
         (minute(3, price="92233720368.547758081234"), "does not fit 64 bits"),
         (replace(minute(3), high=Decimal(9)), "below low"),
+        (replace(minute(3), open=Decimal(11)), "outside of low"),
+        (replace(minute(3), close=Decimal(9)), "outside of low"),
     ],
 )
 def test_a_row_that_cannot_be_stored_is_left_out_and_its_bucket_not_covered(bad: Bar, reason: str) -> None:
