@@ -188,7 +188,7 @@ class ManagerService:
         if now_ns >= self._next_reconcile_ns:
             self._next_reconcile_ns = now_ns + self._settings.reconcile_seconds * NANOSECONDS
             self._book.mark_all()
-        if not self._is_looking and (jobs := self._book.take_marked()):
+        if not self._is_looking and (jobs := self._book.take_marked(now_ns=now_ns)):
             self._is_looking = True
             self._lookups.ask(JobsQuestion(tuple(jobs)))
         self._keep_up(now_ns=now_ns)

@@ -55,6 +55,14 @@ class ManagerSettings(ApplicationSettings):
     """A ticker is stopped so long after its last subscriber left."""
     realtime_jobs_max: int = Field(default=10_000, ge=1)
     attempts_max: int = Field(default=3, ge=1, le=100)
+    refusals_max: int = Field(default=5, ge=0, le=1_000)
+    """So often an ingestor may give a job back before it counts as an attempt."""
+    resends_max: int = Field(default=2, ge=0, le=100)
+    """So often a DataRequest is sent again to a slot that goes on offering itself."""
+    park_max_seconds: int = Field(default=3 * 86_400, ge=1, le=30 * 86_400)
+    """An ingestor can park a slot no longer; the longest ban that exchanges impose."""
+    closing_grace_seconds: Seconds = 60
+    """A job whose last attempt has failed waits so long for that attempt's closing batch."""
     backoff_seconds: Seconds = 1
     deadline_seconds: Seconds = 900
     reconcile_seconds: Seconds = 3
@@ -85,6 +93,8 @@ class ManagerSettings(ApplicationSettings):
             lease_ns=self.lease_seconds * NANOSECONDS,
             repeat_ns=repeat_ns,
             offer_ttl_ns=3 * repeat_ns + NANOSECONDS,
+            resends_max=self.resends_max,
+            park_max_ns=self.park_max_seconds * NANOSECONDS,
         )
 
     def realtime_rules(self) -> RealtimeRules:
@@ -100,6 +110,8 @@ class ManagerSettings(ApplicationSettings):
         deadline_ns = self.deadline_seconds * NANOSECONDS
         return JobRules(
             attempts_max=self.attempts_max,
+            refusals_max=self.refusals_max,
+            closing_grace_ns=self.closing_grace_seconds * NANOSECONDS,
             deadline_ns=deadline_ns,
             backoff_ns=self.backoff_seconds * NANOSECONDS,
             requests=RequestRules(rows_max=self.request_rows_max, deadline_ns=deadline_ns),

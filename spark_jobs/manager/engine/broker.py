@@ -32,6 +32,9 @@ class BrokerLimits:
         offer_ttl_ns: a free slot that was not offered again for so long is forgotten.
         spent_ttl_ns: a spent slot likewise; long, so that a late offer of an old sequence is known as such.
         slots_max: slots that are known at once; offers of more are refused and counted.
+        resends_max: a DataRequest is sent again so often; a slot that still repeats its offer then loses the attempt.
+        mute_park_ns: such a slot is not used for so long.
+        park_max_ns: longest time for which a worker's word parks a slot (the longest ban that exchanges impose).
     """
 
     lease_ns: int = 15_000_000_000
@@ -39,6 +42,9 @@ class BrokerLimits:
     offer_ttl_ns: int = 16_000_000_000
     spent_ttl_ns: int = 3_600_000_000_000
     slots_max: int = 20_000
+    resends_max: int = 2
+    mute_park_ns: int = 60_000_000_000
+    park_max_ns: int = 3 * 86_400_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +172,15 @@ class Broker:
             return OfferResult(lost=((slot.job_id, slot.attempt),))
         if fresh.heard_ns - slot.dispatched_ns < self._limits.repeat_ns:
             return OfferResult()
+        if slot.resends >= self._limits.resends_max:
+            # It hears none of them, or is mute: without a bound it would keep the job until its deadline.
+            self._lapse(self._leases[slot.job_id], now_ns=fresh.heard_ns)
+            self._slots.park_slot(slot.key, until_ns=fresh.heard_ns + self._limits.mute_park_ns)
+            return OfferResult(lost=((slot.job_id, slot.attempt),))
         lease = replace(self._leases[slot.job_id], route=fresh.route, expires_ns=fresh.heard_ns + self._limits.lease_ns)
         self._leases[slot.job_id] = lease
-        self._slots.put(replace(slot, route=fresh.route, dispatched_ns=fresh.heard_ns, heard_ns=fresh.heard_ns))
+        again = replace(slot, route=fresh.route, dispatched_ns=fresh.heard_ns, heard_ns=fresh.heard_ns)
+        self._slots.put(replace(again, resends=slot.resends + 1))
         return OfferResult(resend=lease)
 
     def _supersede(self, offer: Assignment) -> tuple[Attempt, ...]:
@@ -228,6 +240,14 @@ class Broker:
             self._slots.drop(lease.slot_key)
         return lease
 
+    def park(self, slot_key: SlotKey, exchange: str, *, until_ns: int, now_ns: int, is_ban: bool) -> None:
+        """Use one slot, or with a ban all slots of the exchange on its ingestor, no earlier than then."""
+        until_ns = min(until_ns, now_ns + self._limits.park_max_ns)
+        if is_ban:
+            self._slots.park(slot_key[0], exchange, until_ns=until_ns)
+        else:
+            self._slots.park_slot(slot_key, until_ns=until_ns)
+
     def drop_free(self, ingestor_id: str) -> None:
         """Forget the free slots of an ingestor that shuts down."""
         for slot in [s for s in self._slots if s.assignment.ingestor_id == ingestor_id]:
@@ -263,7 +283,15 @@ class Broker:
         lease = Lease(job_id, attempt, slot.key, slot.route, now_ns + self._limits.lease_ns)
         self._leases[job_id] = lease
         self._slots.put(
-            replace(slot, state=SlotState.BUSY, since_ns=now_ns, dispatched_ns=now_ns, job_id=job_id, attempt=attempt)
+            replace(
+                slot,
+                state=SlotState.BUSY,
+                since_ns=now_ns,
+                dispatched_ns=now_ns,
+                job_id=job_id,
+                attempt=attempt,
+                resends=0,
+            )
         )
         return lease
 

@@ -12,6 +12,7 @@ from relay.protocol.v1 import work_pb2
 from spark_jobs.manager.engine.broker import Broker
 from spark_jobs.manager.engine.commands import AddJob, AddRequest, Command, EndJob, Publish, SaveJob, SendWork
 from spark_jobs.manager.engine.evidence import Evidence, Verdict, beginning, judge
+from spark_jobs.manager.engine.looks import LookSchedule
 from spark_jobs.manager.engine.model import Job, JobKind, JobState, Request
 from spark_jobs.manager.engine.outcomes import outcome_of
 from spark_jobs.manager.engine.requests import RequestRules, new_history_job
@@ -21,9 +22,16 @@ __all__ = ["JobBook", "JobRules"]
 
 @dataclass(frozen=True, slots=True)
 class JobRules:
-    """Bounds of a job's life; times in nanoseconds."""
+    """Bounds of a job's life; times in nanoseconds.
+
+    Attributes:
+        refusals_max: so many refusals of ingestors do not count as attempts.
+        closing_grace_ns: a job whose last attempt has failed waits so long for that attempt's closing batch.
+    """
 
     attempts_max: int = 3
+    refusals_max: int = 5
+    closing_grace_ns: int = 60 * NANOSECONDS
     deadline_ns: int = 900 * NANOSECONDS
     backoff_ns: int = NANOSECONDS
     backoff_max_ns: int = 30 * NANOSECONDS
@@ -45,7 +53,7 @@ class JobBook:
         self._by_key: dict[object, str] = {}
         self._requests: dict[str, list[Request]] = {}
         self._by_request: dict[str, Request] = {}
-        self._dirty: dict[str, None] = {}
+        self._looks = LookSchedule()
 
     @property
     def jobs(self) -> Mapping[str, Job]:
@@ -84,7 +92,7 @@ class JobBook:
         if running is not None:
             return [AddRequest(request)]
         self._add(job)
-        self.mark(job.job_id)
+        self.mark(job.job_id, is_urgent=True)
         return [AddJob(job), AddRequest(request)]
 
     def start_symbols(self, exchange: str, *, job_id: str, now_ns: int) -> list[Command]:
@@ -104,22 +112,20 @@ class JobBook:
         self._enqueue(job)
         return [AddJob(job)]
 
-    def mark(self, job_id: str) -> None:
-        """Look at the tables for this job soon."""
+    def mark(self, job_id: str, *, is_urgent: bool = False) -> None:
+        """Look at the tables for this job soon; at once when what is known of it has changed."""
         job = self._jobs.get(job_id)
         if job is not None and job.kind is JobKind.HISTORICAL:
-            self._dirty[job_id] = None
+            self._looks.mark(job_id, is_urgent=is_urgent)
 
     def mark_all(self) -> None:
         """Look at the tables for every unfinished job."""
         for job_id in self._jobs:
             self.mark(job_id)
 
-    def take_marked(self) -> list[Job]:
-        """Return the jobs to look at, and forget the marks."""
-        marked = [self._jobs[job_id] for job_id in self._dirty if job_id in self._jobs]
-        self._dirty.clear()
-        return marked
+    def take_marked(self, *, now_ns: int) -> list[Job]:
+        """Return the jobs to look at now, and forget their marks."""
+        return self._looks.take(self._jobs, now_ns=now_ns)
 
     def save(self, job: Job) -> SaveJob:
         """Take over a job's new state."""
@@ -140,7 +146,7 @@ class JobBook:
         """An attempt wrote everything to the log: the rest is the history job's, and the deadline stands still."""
         if job.kind is JobKind.SYMBOLS:
             return self._end(job, Evidence(job.job_id, job.attempt, ()), now_ns=now_ns)
-        self.mark(job.job_id)
+        self.mark(job.job_id, is_urgent=True)
         return [
             self.save(replace(job, state=JobState.DELIVERED, delivered_ns=now_ns, deadline_ns=None, assignment=None))
         ]
@@ -149,8 +155,17 @@ class JobBook:
         """An attempt failed and there will be no other: its closing batch, once visible, ends the job."""
         if job.kind is JobKind.SYMBOLS:
             return self._end(job, Evidence(job.job_id, job.attempt, ()), now_ns=now_ns)
-        self.mark(job.job_id)
-        failed = replace(job, state=JobState.DELIVERED, assignment=None, error_code=code, error_message=text)
+        self.mark(job.job_id, is_urgent=True)
+        grace_ns = now_ns + self._rules.closing_grace_ns
+        deadline_ns = grace_ns if job.deadline_ns is None else min(job.deadline_ns, grace_ns)
+        failed = replace(
+            job,
+            state=JobState.DELIVERED,
+            assignment=None,
+            error_code=code,
+            error_message=text,
+            deadline_ns=deadline_ns,
+        )
         return [self.save(failed)]
 
     def try_again(
@@ -184,8 +199,19 @@ class JobBook:
             error_message="",
         )
         self._enqueue(waiting)
-        self.mark(job.job_id)
+        self.mark(job.job_id, is_urgent=True)
         return [self.save(waiting)]
+
+    def given_back(self, job: Job, *, code: str, is_counted: bool, is_ban: bool, now_ns: int) -> list[Command]:
+        """An ingestor rejected an attempt; who refuses again and again uses up the attempts all the same."""
+        refusals = job.refusals + (0 if is_ban else 1)
+        return self.try_again(
+            replace(job, refusals=refusals),
+            code=code,
+            text="an ingestor rejected it",
+            now_ns=now_ns,
+            is_counted=is_counted or refusals > self._rules.refusals_max,
+        )
 
     def weigh(self, evidence: Evidence, *, now_ns: int) -> list[Command]:
         """Decide by a look at the tables."""
@@ -195,7 +221,7 @@ class JobBook:
         if evidence.last is not None and evidence.last.attempt != job.attempt:
             evidence = replace(evidence, last=None)
         if job.closing and not evidence.is_closing:
-            self.mark(job.job_id)
+            self.mark(job.job_id, is_urgent=True)
             return []
         verdict = judge(job, evidence, attempts_max=self._rules.attempts_max)
         if verdict is Verdict.END:
@@ -234,14 +260,14 @@ class JobBook:
         )
         if job.kind is JobKind.SYMBOLS:
             return [*cancel, *self._end(closing, Evidence(job.job_id, job.attempt, ()), now_ns=now_ns)]
-        self.mark(job.job_id)
+        self.mark(job.job_id, is_urgent=True)
         return [self.save(closing), *cancel]
 
     def _end(self, job: Job, evidence: Evidence, *, now_ns: int) -> list[Command]:
         cancel = self._withdraw(job, now_ns=now_ns)
         del self._jobs[job.job_id]
         self._leave_key(job)
-        self._dirty.pop(job.job_id, None)
+        self._looks.forget(job.job_id)
         requests = self._requests.pop(job.job_id, [])
         for request in requests:
             del self._by_request[request.request_id]

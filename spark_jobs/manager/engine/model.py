@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from relay.protocol.periods import NANOSECONDS
 from relay.protocol.ranges import Range
 
 __all__ = [
@@ -97,6 +98,7 @@ class Job:
         stored: ranges that the table held before the job.
         logged: ranges that workers say the event log has acknowledged; skipped by the next attempt.
         resume_ns, bars_before: with a limit, where the next attempt starts and how many bars lie before.
+        refusals: how often an ingestor gave it back without a ban; the first few do not count as attempts.
         closing: no more attempts; ends by whatever the next look at the table shows.
     """
 
@@ -124,6 +126,12 @@ class Job:
     error_code: str = ""
     error_message: str = ""
     closing: bool = False
+    refusals: int = 0
+
+    @property
+    def bars(self) -> int:
+        """How many bars its range spans."""
+        return (self.fetch.end_ns - self.fetch.start_ns) // (self.period_seconds * NANOSECONDS or 1)
 
     @property
     def join_key(self) -> tuple[str, str, int, Range, int | None]:

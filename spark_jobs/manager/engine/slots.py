@@ -8,6 +8,7 @@ FREE      dispatch                               BUSY
 BUSY      complete                               SPENT
 BUSY      reject, or the broker ended the lease  LAPSED
 BUSY      offer with a higher sequence           FREE (its job was lost)
+BUSY      the same sequence after the last resend LAPSED and parked (its job was lost)
 SPENT     offer with a higher sequence           FREE
 LAPSED    the same sequence (after ``repeat``)   FREE
 LAPSED    offer with a higher sequence           FREE
@@ -64,6 +65,7 @@ class Slot:
         heard_ns: last offer.
         dispatched_ns: when the offer was consumed, or its DataRequest sent again.
         job_id, attempt: who consumed the offer, while BUSY.
+        resends: how often its DataRequest was sent again.
     """
 
     assignment: Assignment
@@ -75,6 +77,7 @@ class Slot:
     job_id: str = ""
     attempt: int = 0
     parked_until_ns: int = 0
+    resends: int = 0
 
     @property
     def key(self) -> SlotKey:

@@ -170,24 +170,25 @@ class WorkEngine:
         if job is None:
             return []
         progress = self._book.progressed(job, rows=0, covered=from_wire(message.covered), now_ns=now_ns)
-        return progress + self._book.try_again(
+        return progress + self._book.given_back(
             self._book.jobs[job.job_id],
             code=code,
-            text="an ingestor rejected it",
-            now_ns=now_ns,
             is_counted=message.reason == _Reject.UNSUPPORTED_EXCHANGE,
+            is_ban=message.reason == _Reject.RATE_LIMITED,
+            now_ns=now_ns,
         )
 
     def _park(self, message: work_pb2.WorkReject, lease: Lease, exchange: str, *, now_ns: int) -> None:
         """Use no slot that would reject the same again."""
         ingestor_id, _ = lease.slot_key
         until_ns = now_ns + message.retry_after_ms * 1_000_000
-        if message.reason == _Reject.RATE_LIMITED:
-            self._broker.slots.park(ingestor_id, exchange, until_ns=until_ns)
-        elif message.reason == _Reject.SHUTTING_DOWN:
+        if message.reason == _Reject.SHUTTING_DOWN:
             self._broker.drop_free(ingestor_id)
-        else:
-            self._broker.slots.park_slot(lease.slot_key, until_ns=max(until_ns, now_ns + _REFUSED_SLOT_NS))
+            return
+        is_ban = message.reason == _Reject.RATE_LIMITED
+        if not is_ban:
+            until_ns = max(until_ns, now_ns + _REFUSED_SLOT_NS)
+        self._broker.park(lease.slot_key, exchange, until_ns=until_ns, now_ns=now_ns, is_ban=is_ban)
 
     def _lost(self, job_id: str, why: str, *, now_ns: int) -> list[Command]:
         if self._realtime.owns(job_id):

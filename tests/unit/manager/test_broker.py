@@ -260,3 +260,25 @@ def test_a_slot_that_is_known_is_taken_again_when_the_bound_is_reached() -> None
     assert not broker.offered(offer(slot_id=1), ROUTE, now_ns=1).accepted
     enqueue(broker, "job")
     assert assigned(broker, 2) == ["job"]
+
+
+def test_a_slot_that_only_repeats_its_offer_loses_the_attempt_after_two_resends_and_is_parked() -> None:
+    broker, _ = dispatched()
+    results = [broker.offered(offer(), ROUTE, now_ns=second * SECOND) for second in (6, 12, 18, 24)]
+    assert [result.resend is not None for result in results] == [True, True, False, False]
+    assert results[2].lost == (("a", 1),)
+    enqueue(broker, "a", attempt=2)
+    assert assigned(broker, 30 * SECOND) == []
+    broker.offered(offer(slot_id=1), ROUTE, now_ns=30 * SECOND)
+    assert assigned(broker, 30 * SECOND) == ["a"]
+
+
+def test_no_worker_parks_a_slot_or_an_exchange_for_longer_than_the_longest_ban() -> None:
+    for is_ban in (True, False):
+        broker, lease = dispatched()
+        broker.reject("a", 1, now_ns=SECOND)
+        broker.park(lease.slot_key, "BINANCE", until_ns=2**62, now_ns=SECOND, is_ban=is_ban)
+        enqueue(broker, "a", attempt=2)
+        for second in (6, 3 * 86_400, 3 * 86_400 + 2):
+            broker.offered(offer(), ROUTE, now_ns=second * SECOND)
+            assert assigned(broker, second * SECOND) == (["a"] if second > 3 * 86_400 + 1 else [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from relay.protocol.periods import NANOSECONDS
 from relay.protocol.ranges import Range, from_wire
 from relay.protocol.v1 import common_pb2, work_pb2
 from spark_jobs.manager.lookups import look_at_jobs
@@ -528,3 +529,44 @@ def test_a_lost_data_request_is_sent_again_as_the_same_attempt(world: World) -> 
     again = [c for c in world.sent if isinstance(c.message, work_pb2.DataRequest)]
     assert [c.message for c in again] == [data, data]
     assert again[1].route == ROUTE
+
+
+def test_an_ingestor_that_refuses_for_ever_uses_up_the_attempts(world: World) -> None:
+    asked = world.submit(request())
+    for _ in range(20):
+        if asked.request_id in world.published:
+            break
+        data = world.dispatch()
+        world.tell(
+            work_pb2.WorkReject(job_id=data.job_id, attempt=data.attempt, reason=work_pb2.WorkReject.NO_CAPACITY)
+        )
+        world.advance(6)
+    assert world.published[asked.request_id].error_code == "ATTEMPTS_EXHAUSTED"
+    assert data.attempt == 8
+
+
+def test_a_failure_without_a_closing_batch_ends_after_a_short_grace(world: World) -> None:
+    asked = world.submit(request())
+    world.complete(world.dispatch(), "UNKNOWN_SYMBOL", "no such symbol")
+    world.advance(59)
+    assert asked.request_id not in world.published
+    world.advance(2)
+    ended = world.published[asked.request_id]
+    assert (ended.status, ended.error_code) == (Notification.NOT_FOUND, "UNKNOWN_SYMBOL")
+
+
+def test_a_long_job_is_looked_at_now_and_then_and_never_delays_a_short_one(world: World) -> None:
+    long = world.submit(request(-2_000_000, 0))
+    data = world.dispatch()
+    short = world.submit(request())
+    looked = []
+    for _ in range(100):
+        world.now_ns += NANOSECONDS
+        world.book.mark(long.job_id)
+        world.book.mark(short.job_id)
+        taken = world.book.take_marked(now_ns=world.now_ns)
+        assert [job.job_id for job in taken] == [short.job_id]
+        looked += [job.job_id for job in world.book.take_marked(now_ns=world.now_ns)]
+    assert looked == [long.job_id] * 3
+    world.complete(data)
+    assert [job.job_id for job in world.book.take_marked(now_ns=world.now_ns)] == [long.job_id]
