@@ -10,17 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = ["Call", "Flow", "Until", "call", "result_of", "run", "run_async", "wait"]
+__all__ = ["Call", "Flow", "Until", "call", "result_of", "run", "run_async", "wait", "wait_for_one"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """Wait until all futures are done, at most ``timeout_s``; their errors stay in them."""
+    """Wait until all futures are done, or one of them; at most ``timeout_s``. Their errors stay in them."""
 
     futures: Sequence[Future[Any]]
     timeout_s: float | None = None
+    is_one_enough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ Flow = Generator[Until | Call, Any, T]
 def wait(*futures: Future[Any], timeout_s: float | None = None) -> Flow[None]:
     """Step: wait until all are done, or the time is over."""
     yield Until(futures, timeout_s)
+
+
+def wait_for_one(futures: Sequence[Future[Any]], *, timeout_s: float | None = None) -> Flow[None]:
+    """Step: wait until one is done, or the time is over."""
+    yield Until(futures, timeout_s, is_one_enough=True)
 
 
 def result_of(future: Future[T]) -> Flow[T]:
@@ -64,7 +70,8 @@ def run(flow: Flow[T]) -> T:
             if isinstance(step, Call):
                 answer = step.function()
             else:
-                concurrent.futures.wait(step.futures, step.timeout_s)
+                mode = concurrent.futures.FIRST_COMPLETED if step.is_one_enough else concurrent.futures.ALL_COMPLETED
+                concurrent.futures.wait(step.futures, step.timeout_s, mode)
         except BaseException as raised:  # noqa: BLE001 - the flow cleans up and raises it again
             error = raised
 
@@ -83,12 +90,12 @@ async def run_async(flow: Flow[T]) -> T:
             if isinstance(step, Call):
                 answer = await asyncio.to_thread(step.function)
             else:
-                await _all_done(step.futures, step.timeout_s)
+                await _done(step)
         except BaseException as raised:  # noqa: BLE001 - the flow cleans up and raises it again
             error = raised
 
 
-async def _all_done(futures: Sequence[Future[Any]], timeout_s: float | None) -> None:
+async def _done(step: Until) -> None:
     """Wait without wrapping: a wrapper that is dropped would complain of an error that nobody has read."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
@@ -96,10 +103,11 @@ async def _all_done(futures: Sequence[Future[Any]], timeout_s: float | None) -> 
         with suppress(RuntimeError):  # the loop has ended: nobody waits
             loop.call_soon_threadsafe(changed.set)
 
-    for future in futures:
+    is_enough = any if step.is_one_enough else all
+    for future in step.futures:
         future.add_done_callback(wake)
     with suppress(TimeoutError):
-        async with asyncio.timeout(timeout_s):
-            while not all(future.done() for future in futures):
+        async with asyncio.timeout(step.timeout_s):
+            while not is_enough(future.done() for future in step.futures):
                 await changed.wait()
                 changed.clear()

@@ -19,7 +19,7 @@ from relay.protocol.topics import is_uuid_text
 from relay.protocol.v1 import request_pb2
 from relay_client.engine.answers import error_for
 from relay_client.engine.plan import HistoryQuery, plan_requests
-from relay_client.flow import Flow, call, result_of, wait
+from relay_client.flow import Flow, call, result_of, wait, wait_for_one
 from relay_client.history import History
 from relay_client.lake import Lake
 from relay_client.outcome import Outcome, Progress, Request
@@ -34,6 +34,8 @@ __all__ = ["ClientFlows", "OnProgress"]
 
 OnProgress = Callable[[Progress], object]
 _PROGRESS_S = 1.0
+_AT_ONCE_MAX = 2
+"""Requests of one call that run at a time: a long history must leave slots to others."""
 _SYMBOLS_REPEAT_S = 10.0
 
 
@@ -219,34 +221,36 @@ class _Watched:
         self._wanted = Range(query.wanted.start_ns, min(query.end_ns, closed_ns))
 
     def fetch(self, ranges: Sequence[Range], *, limit: int | None) -> Flow[list[Outcome]]:
-        session, left_s = self._flows.session, self._clock.left_s()
-        asks: list[Pending[Message]] = []
+        """Submit the ranges, a few at a time, and return their ends in the same order."""
+        session = self._flows.session
+        ask: Pending[Message] | None = None
         watches: list[Pending[request_pb2.HistoryReadyNotification]] = []
         try:
             for span in ranges:
+                yield from self._until_fewer(watches, _AT_ONCE_MAX, total=len(ranges))
                 message = _submission(self._query, span, session.client_id, limit=limit)
+                left_s = self._clock.left_s()
                 watches.append(session.watch(message.request_id, submitted=message, timeout_s=left_s))
-                asks.append(session.ask(message, timeout_s=left_s))
-            for ask in asks:
+                ask = session.ask(message, timeout_s=left_s)
                 yield from result_of(ask.future)
-            yield from self._until_ended(watches)
+            yield from self._until_fewer(watches, 1, total=len(ranges))
             outcomes = [Outcome.of(watch.future.result()) for watch in watches]
         finally:
-            session.forget(*asks, *watches)
+            session.forget(*([ask] if ask else []), *watches)
         return [outcome.raise_for_status() for outcome in outcomes]
 
-    def _until_ended(self, watches: Sequence[Pending[Any]]) -> Flow[None]:
-        futures = [watch.future for watch in watches]
-        if self._on_progress is None:
-            return (yield from wait(*futures))
+    def _until_fewer(self, watches: Sequence[Pending[Any]], count: int, *, total: int) -> Flow[None]:
+        """Wait until fewer than so many requests run; tell about the progress meanwhile."""
         while True:
-            done = sum(future.done() for future in futures)
-            covered_ns = yield from call(self._covered_ns)
-            wanted_ns = max(0, self._wanted.end_ns - self._wanted.start_ns)
-            self._on_progress(Progress(done, len(futures), covered_ns, wanted_ns, self._clock.elapsed_s()))
-            if done == len(futures):
+            running = [watch.future for watch in watches if not watch.future.done()]
+            if self._on_progress is not None and watches:
+                covered_ns = yield from call(self._covered_ns)
+                wanted_ns = max(0, self._wanted.end_ns - self._wanted.start_ns)
+                done = len(watches) - len(running)
+                self._on_progress(Progress(done, total, covered_ns, wanted_ns, self._clock.elapsed_s()))
+            if len(running) < count:
                 return None
-            yield from wait(*futures, timeout_s=_PROGRESS_S)
+            yield from wait_for_one(running, timeout_s=_PROGRESS_S if self._on_progress is not None else None)
 
     def _covered_ns(self) -> int:
         query = self._query
