@@ -9,7 +9,16 @@ import click
 
 from benchmarks.report import RESULTS
 
-NAMES = ("submit_ack", "fan_out", "decode_merge", "read_bars", "history_latency", "memory")
+NAMES = (
+    "submit_ack",
+    "fan_out",
+    "decode_merge",
+    "read_bars",
+    "history_latency",
+    "memory",
+    "live_parse",
+    "websocket_library",
+)
 
 
 @click.command("benchmarks")

@@ -126,6 +126,9 @@ class ConnectionPlan:
         line.heard(received_ns, now_ns)
         commands: list[PlanCommand] = []
         for event in line.protocol.on_message(data, received_ns):
+            if number not in self._lines:
+                # An earlier event of the message ended it.
+                break
             if type(event) is not Trades:
                 commands += self._on_event(line, event, now_ns)
             elif event.ticker in line.listings:
@@ -210,12 +213,13 @@ class ConnectionPlan:
     def _on_event(self, line: Line, event: FeedEvent, now_ns: int) -> list[PlanCommand]:
         if isinstance(event, Leave):
             return self._leave(line, event, now_ns)
-        is_ours = event.ticker in line.listings
+        if event.ticker and event.ticker not in line.listings:
+            return []
         if isinstance(event, Subscribed):
-            return self._confirm(line, event.ticker) if is_ours else []
+            return self._confirm(line, event.ticker)
         if isinstance(event, Refused):
-            return [Tell(event), *self._drop(event.ticker, is_refused=True)] if is_ours else []
-        if isinstance(event, Proof) and is_ours:
+            return [Tell(event), *self._drop(event.ticker, is_refused=True)]
+        if isinstance(event, Proof):
             watch = self._watches[event.ticker]
             watch.heard_ns = now_ns
             watch.on_evidence(event.last_number, now_ns)

@@ -43,19 +43,22 @@ class KrakenFiller:
         since, reached = str(after_time_ns - 1), first - 1
         if after_time_ns <= 0:
             since = await self._since_before(listing, first)
+        if last is None:
+            # Asked for before paging: a busy market trades faster than the budget allows to page after it.
+            last = await self.newest(listing)
+            if last is None or last < first:
+                return
         for _ in range(PAGES_MAX):
             trades, cursor = await self._trades(listing, since)
-            rows = [t for t in trades if t.number > reached and (last is None or t.number <= last)]
+            rows = [t for t in trades if reached < t.number <= last]
             if rows:
                 yield rows
                 reached = rows[-1].number
-            if last is not None and trades and trades[-1].number >= last:
+            if trades and trades[-1].number >= last:
                 return
             if not trades or cursor == since:
                 # Short pages occur in the middle of history, so only an empty one is an end.
-                if last is not None:
-                    raise not_shown(reached, last)
-                return
+                raise not_shown(reached, last)
             since = cursor
         raise ExchangeError(Outcome(OutcomeKind.UNKNOWN, f"expected the end within {PAGES_MAX} pages, got to {since}"))
 
@@ -119,9 +122,13 @@ class CoinbaseAdvancedFiller:
                 break
             window = {"start": start, "end": start + seconds, "limit": _PAGE_ROWS_MAX}
             trades = await self._trades(listing, window)
-            if len(trades) >= _PAGE_ROWS_MAX and trades[0].number > reached + 1 and seconds > 1:
-                seconds //= 2
-                continue
+            if len(trades) >= _PAGE_ROWS_MAX and trades[0].number > reached + 1:
+                if seconds > 1:
+                    seconds //= 2
+                    continue
+                # Both bounds count, so the smallest window that moves on holds two seconds.
+                head = await self._trades(listing, {**window, "end": start})
+                trades = [*(t for t in head if t.number < trades[0].number), *trades]
             rows = [t for t in trades if reached < t.number <= end]
             if rows:
                 yield rows
