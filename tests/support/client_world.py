@@ -122,6 +122,7 @@ class ScriptedManager:
     fetched: list[str] = field(default_factory=list)
     script: Callable[[request_pb2.SubmitHistoricalRequest], tuple[int, str, list[Range]]] | None = None
     symbols: Callable[[request_pb2.SymbolQuery], request_pb2.SymbolReply] | None = None
+    replays: Callable[[request_pb2.ReplayRequest], request_pb2.ReplayResponse] | None = None
 
     def __post_init__(self) -> None:
         self.hold = threading.Event()
@@ -182,6 +183,8 @@ class ScriptedManager:
                 return self._status(message.request_id)
             case request_pb2.SymbolQuery() if self.symbols is not None:
                 return self.symbols(message)
+            case request_pb2.ReplayRequest() if self.replays is not None:
+                return self.replays(message)
         raise AssertionError(f"unexpected {message}")
 
     def _submitted(self, message: request_pb2.SubmitHistoricalRequest) -> object | None:

@@ -1,4 +1,4 @@
-"""Client SDK of Market Relay: exact, durable history from one address.
+"""Client SDK of Market Relay: exact, durable history and live ticks from one address.
 
 ::
 
@@ -7,26 +7,59 @@
     with Client("127.0.0.1") as client:
         bars = client.history("BTC/USDT.BINANCE", last="1h", period="1m")
         print(bars.to_pandas().tail())
+        for tick in client.subscribe("BTC/USDT.BINANCE"):
+            print(tick.price, tick.amount)
 """
 
 from relay_client.async_client import AsyncClient
+from relay_client.async_subscription import AsyncSubscription
 from relay_client.client import Client
+from relay_client.engine.items import Origin, Tick
+from relay_client.engine.live_values import (
+    CallbackFailed,
+    FeedEvent,
+    FeedState,
+    Gap,
+    HistoryJoined,
+    Loss,
+    Overrun,
+    Repaired,
+    Skipped,
+    StateChanged,
+)
 from relay_client.history import Bar, History
 from relay_client.outcome import Outcome, Progress, Request, RequestStatus
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
+from relay_client.subscription import FeedItem, Subscription
 from relay_client.symbols import Symbol
 
 __all__ = [
     "AsyncClient",
+    "AsyncSubscription",
     "Bar",
+    "CallbackFailed",
     "Client",
     "ClientSettings",
+    "FeedEvent",
+    "FeedItem",
+    "FeedState",
+    "Gap",
     "History",
+    "HistoryJoined",
+    "Loss",
+    "Origin",
     "Outcome",
+    "Overrun",
     "Progress",
     "RelayInfo",
+    "Repaired",
     "Request",
     "RequestStatus",
+    "Skipped",
+    "StateChanged",
+    "Subscription",
     "Symbol",
+    "Tick",
+    "1h",
 ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from relay.protocol.times import TimeUnit
+from relay_client.async_subscription import AsyncSubscription
 from relay_client.client import SYMBOLS_MAX, id_of, open_flows
 from relay_client.flow import run_async
 from relay_client.flows import ClientFlows, OnProgress
@@ -16,6 +17,7 @@ from relay_client.history import History
 from relay_client.outcome import Outcome, Request
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
+from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan
 from relay_client.symbols import Symbol
 from relay_client.times import TimeLike
 
@@ -125,6 +127,44 @@ class AsyncClient:
                 ticker=ticker, exchange=exchange, text=text, refresh=refresh, limit=limit, timeout_s=timeout
             )
         )
+
+    def subscribe(
+        self,
+        topics: TopicsLike,
+        *,
+        start: TimeLike | None = None,
+        order: Order = "arrival",
+        numbers: NumberKind = "decimal",
+        buffer_max: int = BUFFER_MAX,
+        policy: Policy = "drop_oldest",
+        conflate: bool = False,
+        repair: bool = True,
+        timeout: float | None = None,
+    ) -> AsyncSubscription:
+        """Subscribe live data; see :meth:`relay_client.Client.subscribe`.
+
+        ::
+
+            async for tick in client.subscribe("BTC/USDT.BINANCE"):
+                print(tick.price, tick.amount)
+
+        It begins when it is iterated, awaited, or entered (``async with``), which is when errors are raised.
+        """
+        plan = new_plan(
+            topics,
+            start=start,
+            order=order,
+            numbers=numbers,
+            buffer_max=buffer_max,
+            policy=policy,
+            conflate=conflate,
+            repair=repair,
+            settings=self._flows.settings,
+        )
+        return AsyncSubscription(self._flows.session, plan, self._check_tickers, timeout=timeout)
+
+    async def _check_tickers(self, plan: Plan, timeout: float | None) -> None:  # noqa: ASYNC109
+        await run_async(self._flows.check_tickers(plan.tickers, timeout_s=timeout))
 
     async def probe(self, *, timeout: float | None = None) -> RelayInfo:  # noqa: ASYNC109
         """Ask the relay about itself; see :meth:`relay_client.Client.probe`."""

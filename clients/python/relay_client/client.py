@@ -16,6 +16,8 @@ from relay_client.history import History
 from relay_client.outcome import Outcome, Request
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
+from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan
+from relay_client.subscription import Subscription
 from relay_client.symbols import Symbol
 from relay_client.times import TimeLike
 
@@ -198,6 +200,63 @@ class Client:
                 ticker=ticker, exchange=exchange, text=text, refresh=refresh, limit=limit, timeout_s=timeout
             )
         )
+
+    def subscribe(
+        self,
+        topics: TopicsLike,
+        *,
+        start: TimeLike | None = None,
+        order: Order = "arrival",
+        numbers: NumberKind = "decimal",
+        buffer_max: int = BUFFER_MAX,
+        policy: Policy = "drop_oldest",
+        conflate: bool = False,
+        repair: bool = True,
+        timeout: float | None = None,
+    ) -> Subscription:
+        """Subscribe live data; history first where ``start`` is given.
+
+        ::
+
+            for tick in client.subscribe("BTC/USDT.BINANCE"):
+                print(tick.price, tick.amount)
+
+        Iterating yields data; losses, repairs, gaps and states come by :meth:`Subscription.events`. Each trade comes
+        once. What was lost on the way is replayed (``tick.repaired``); what cannot be had is reported as a ``Loss``.
+
+        Args:
+            topics: one or many of ``TICKER`` (its ticks), ``TICKER|tick``, ``TICKER|ohlc:SECONDS``, ``TICKER|gap``.
+            start: ticks since this time first: as :meth:`history` takes it, of topics of ticks only.
+            order: ``arrival``: at once, repaired and backfilled ticks behind later ones; ``strict``: by trade id, which
+                waits for what is missing (at most ``order_wait_ms``, then a ``Skipped`` event).
+            numbers: ``decimal``, or ``scaled`` integers with their decimals.
+            buffer_max: items that wait for a slow reader.
+            policy: when they are more: ``drop_oldest``, ``drop_newest`` (an ``Overrun`` event counts them), or ``raise``.
+            conflate: keep only the newest tick or bar of each topic; nothing is repaired then.
+            repair: ask for replays of what was lost.
+            timeout: seconds for the check that the tickers are known; else ``request_timeout_seconds``.
+
+        Raises:
+            SettingsError: an argument is wrong.
+            PeerError: UNKNOWN_SYMBOL or UNKNOWN_EXCHANGE.
+            RetryableError: relay or manager are away.
+        """
+        plan = new_plan(
+            topics,
+            start=start,
+            order=order,
+            numbers=numbers,
+            buffer_max=buffer_max,
+            policy=policy,
+            conflate=conflate,
+            repair=repair,
+            settings=self._flows.settings,
+        )
+        self._check_tickers(plan, timeout)
+        return Subscription(self._flows.session, plan, self._check_tickers)
+
+    def _check_tickers(self, plan: Plan, timeout: float | None) -> None:
+        run(self._flows.check_tickers(plan.tickers, timeout_s=timeout))
 
     def probe(self, *, timeout: float | None = None) -> RelayInfo:
         """Ask the relay about itself.

@@ -168,6 +168,18 @@ class ClientFlows:
                 raise RetryableError(f"{answer.error_message}; the deadline has passed", code=ErrorCode.TIMEOUT)
             query.refresh = False
 
+    def check_tickers(self, tickers: Sequence[str], *, timeout_s: float | None) -> Flow[None]:
+        """Raise for the first ticker that is unknown: subscribing it would be silence for ever."""
+        for ticker in tickers:
+            found = yield from self.symbols(
+                ticker=ticker, exchange="", text="", refresh=False, limit=1, timeout_s=timeout_s
+            )
+            if not found:
+                raise PeerError(
+                    f"expected a known ticker, got {ticker}; look it up with symbols() or `relay symbols`",
+                    code=ErrorCode.UNKNOWN_SYMBOL,
+                )
+
     def probe(self, *, timeout_s: float | None) -> Flow[RelayInfo]:
         """Ask the relay about itself."""
         answer = yield from _answer(self._ask(request_pb2.Probe(nonce=str(uuid.uuid4())), timeout_s), self.session)

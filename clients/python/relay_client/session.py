@@ -20,6 +20,7 @@ from relay.errors import RelayError, RetryableError
 from relay.observability import Counters
 from relay.protocol.codes import ErrorCode
 from relay.protocol.envelope import encode
+from relay.protocol.topics import MarketTopic
 from relay.protocol.v1 import market_pb2, request_pb2
 from relay.transport import (
     Poller,
@@ -38,7 +39,9 @@ from relay.transport import (
 from relay_client.engine.commands import (
     Command,
     Fail,
+    InForce,
     Reconnect,
+    RelayAway,
     Resolve,
     Send,
     SessionTimes,
@@ -46,6 +49,7 @@ from relay_client.engine.commands import (
     Unsubscribe,
 )
 from relay_client.engine.session import CORRELATION_BYTES, SessionEngine
+from relay_client.live import LiveFeed, LiveFeeds
 from relay_client.settings import ClientSettings
 
 __all__ = ["Pending", "Session"]
@@ -56,6 +60,7 @@ _IDLE_NS = 1_000_000_000
 _HEARTBEAT_MS = 1_000
 _JOIN_S = 10.0
 _MS = 1_000_000
+_REPLAY_NS = 5_000 * _MS
 Wish = Callable[[int], Iterable[Command]]
 
 
@@ -87,8 +92,10 @@ class Session:
         self._engine = SessionEngine(
             self.client_id, times=times, new_nonce=lambda: str(uuid.uuid4()), count=self.counters.add
         )
+        self._live = LiveFeeds(self._ask_live, self.counters.add)
         self._keys = itertools.count(1)
         self._futures: dict[int, Future[Any]] = {}
+        self._followed: set[LiveFeed] = set()
         self._wishes: deque[Wish] = deque()
         self._lock = threading.Lock()
         self._closed = False
@@ -124,6 +131,32 @@ class Session:
     def next_update(self, *, timeout_s: float) -> Pending[market_pb2.SymbolMetadataUpdated]:
         """Await the next update of the symbols."""
         return self._post(lambda key, now, end: self._engine.next_update(key, deadline_ns=end, now_ns=now), timeout_s)
+
+    def follow(self, feed: LiveFeed, topics: Iterable[MarketTopic], *, start_ns: int | None = None) -> None:
+        """Begin topics of a subscription; what comes goes into its buffer."""
+
+        def wish(now_ns: int) -> Iterable[Command]:
+            names = [name for topic in topics for name in self._live.add(feed, topic, start_ns, now_ns)]
+            return self._engine.hold(names, now_ns)
+
+        self.check_usable()
+        with self._lock:
+            self.check_usable()
+            self._followed.add(feed)
+            self._wishes.append(wish)
+        self._waker.wake()
+
+    def unfollow(self, feed: LiveFeed, topics: Iterable[MarketTopic]) -> None:
+        """End topics of a subscription; harmless when repeated and on a closed client."""
+        gone = list(topics)
+        if not self._closed and self._pid == os.getpid():
+            self._wishes.append(lambda _: self._engine.release(self._live.remove(feed, gone)))
+            self._waker.wake()
+
+    def leave(self, feed: LiveFeed) -> None:
+        """Forget a subscription that has ended."""
+        with self._lock:
+            self._followed.discard(feed)
 
     def forget(self, *waited: Pending[Any]) -> None:
         """Stop waiting; harmless for what has come already."""
@@ -167,6 +200,13 @@ class Session:
         self._waker.wake()
         return pending
 
+    def _ask_live(self, message: Message) -> Future[Message]:
+        """Put a question of the live side, in the client's thread."""
+        key, future, now_ns = next(self._keys), Future[Message](), time.monotonic_ns()
+        self._futures[key] = future
+        self._execute(self._engine.ask(key, message, deadline_ns=now_ns + _REPLAY_NS, now_ns=now_ns))
+        return future
+
     def _run(self) -> None:
         ended: RelayError = RetryableError("the client was closed", code=ErrorCode.CANCELLED)
         try:
@@ -183,24 +223,44 @@ class Session:
             self._waker.close()
             for key in list(self._futures):
                 self._settle(key, ended)
+            for feed in self._followed:
+                feed.end(None if ended.code == ErrorCode.CANCELLED else ended)
 
     def _loop(self) -> None:
         self._poller = Poller([self._dealer, self._sub, self._waker.fileno()])
         self._execute(self._engine.start(time.monotonic_ns()))
         while not self._closed:
-            wait_ns = min(self._engine.due_ns() - time.monotonic_ns(), _IDLE_NS)
+            due_ns = min(self._engine.due_ns(), self._live.due_ns())
+            wait_ns = min(due_ns - time.monotonic_ns(), _IDLE_NS)
             # Rounded up: a wait cut to whole milliseconds would spin until the due time.
             self._poller.wait(max(0, -(-wait_ns // _MS)))
             self._waker.drain()
             while self._wishes:
                 self._execute(self._wishes.popleft()(time.monotonic_ns()))
-            for receive_from, handle in ((self._sub, self._engine.on_published), (self._dealer, self._engine.on_reply)):
-                for _ in range(_BURST):
-                    frames = receive(receive_from) if not receive_from.closed else None
-                    if frames is None:
-                        break
-                    self._execute(handle(frames, time.monotonic_ns()))
+            self._hear()
+            for _ in range(_BURST):
+                frames = receive(self._dealer)
+                if frames is None:
+                    break
+                self._execute(self._engine.on_reply(frames, time.monotonic_ns()))
             self._execute(self._engine.on_tick(time.monotonic_ns()))
+            self._live.on_tick(time.monotonic_ns())
+
+    def _hear(self) -> None:
+        """Take a burst of published messages; those of live feeds, which may be many, by the shortest way."""
+        live, sub, now_ns = self._live, self._sub, time.monotonic_ns()
+        is_live = False
+        for _ in range(_BURST):
+            frames = receive(sub)
+            if frames is None:
+                break
+            if live.take(frames, now_ns):
+                is_live = True
+            else:
+                self._execute(self._engine.on_published(frames, time.monotonic_ns()))
+        if is_live:
+            self._engine.on_heard(now_ns)
+            live.flush()
 
     def _execute(self, commands: Iterable[Command]) -> None:
         for command in commands:
@@ -219,6 +279,10 @@ class Session:
                     self._settle(key, error)
                 case Reconnect():
                     self._reopen()
+                case InForce(was_cut):
+                    self._live.on_in_force(time.monotonic_ns(), was_cut=was_cut)
+                case RelayAway():
+                    self._live.on_relay_away()
 
     def _settle(self, key: int, result: Message | RelayError) -> None:
         future = self._futures.pop(key, None)

@@ -36,6 +36,9 @@ class ClientSettings(ApplicationSettings):
     status_query_ms: int = Field(10_000, ge=100, le=600_000, description="how often a waiting client asks the status")
     receive_queue_max: int = Field(10_000, ge=1, le=10_000_000)
     published_bytes_max: int = Field(1024 * 1024, ge=1024, le=64 * 1024 * 1024)
+    repair_timeout_ms: int = Field(15_000, ge=0, le=600_000, description="after which a loss is reported; 0: at once")
+    order_wait_ms: int = Field(60_000, ge=0, le=3_600_000, description="how long strict order waits for a trade")
+    feed_silence_ms: int = Field(3_000, ge=500, le=600_000, description="without a beat: the feed is NO_BEATS")
     requests_max: int = Field(8, ge=1, le=1_000, description="requests for one history; closest gaps are merged")
     rows_per_request_max: int = Field(1_000_000, ge=1, le=10_000_000)
 

@@ -84,6 +84,8 @@ def is_away(answer: Message) -> bool:
         return judge_status(answer) is StatusVerdict.AWAY
     if isinstance(answer, request_pb2.SymbolReply):
         return answer.status == request_pb2.SymbolReply.ERROR and answer.error_code in _AWAY
+    if isinstance(answer, request_pb2.ReplayResponse):
+        return answer.status == request_pb2.ReplayResponse.UNAVAILABLE
     return False
 
 

@@ -8,7 +8,18 @@ from google.protobuf.message import Message
 
 from relay.errors import RelayError
 
-__all__ = ["Command", "Fail", "Reconnect", "Resolve", "Send", "SessionTimes", "Subscribe", "Unsubscribe"]
+__all__ = [
+    "Command",
+    "Fail",
+    "InForce",
+    "Reconnect",
+    "RelayAway",
+    "Resolve",
+    "Send",
+    "SessionTimes",
+    "Subscribe",
+    "Unsubscribe",
+]
 
 _MS = 1_000_000
 
@@ -56,7 +67,19 @@ class Fail:
     error: RelayError
 
 
-Command = Send | Subscribe | Unsubscribe | Reconnect | Resolve | Fail
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """Everything subscribed so far is in force at the relay; after a cut, frames may have been lost before."""
+
+    was_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RelayAway:
+    """The relay has been silent for too long."""
+
+
+Command = Send | Subscribe | Unsubscribe | Reconnect | Resolve | Fail | InForce | RelayAway
 
 
 @dataclass(frozen=True, slots=True)

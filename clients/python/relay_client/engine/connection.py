@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 
 from relay.protocol.topics import probe_topic
 from relay.protocol.v1 import request_pb2
-from relay_client.engine.commands import Command, Reconnect, Send, SessionTimes, Subscribe, Unsubscribe
+from relay_client.engine.commands import (
+    Command,
+    InForce,
+    Reconnect,
+    RelayAway,
+    Send,
+    SessionTimes,
+    Subscribe,
+    Unsubscribe,
+)
 
 __all__ = ["PROBE_CORRELATION", "Connection"]
 
@@ -27,19 +36,20 @@ class Connection:
                     └── reconnect ◄── no beat for three intervals (from any state)
 
     Args:
-        topics: subscribed for good.
+        topics: subscribed from the start.
         times: of the engine.
         new_nonce: makes a UUID text.
     """
 
     def __init__(self, topics: Sequence[bytes], times: SessionTimes, new_nonce: Callable[[], str]) -> None:
-        self._topics, self._times, self._new_nonce = tuple(topics), times, new_nonce
+        self._topics, self._times, self._new_nonce = dict.fromkeys(topics), times, new_nonce
         self._nonce = ""
         self._probe_due_ns = 0
         self._probe_wait_ns = _PROBE_NS
         self._heard_ns = 0
         self._epoch: int | None = None
         self.in_force = False
+        self._was_cut = False
         self._reply: request_pb2.ProbeReply | None = None
         self._reply_ns = 0
 
@@ -48,6 +58,17 @@ class Connection:
         self._heard_ns = now_ns
         self._nonce = ""
         return [*map(Subscribe, self._topics), *self._begin_barrier(now_ns)]
+
+    def hold(self, topics: Sequence[bytes], now_ns: int) -> list[Command]:
+        """Subscribe more topics, on later connections too, and pass the barrier with them."""
+        self._topics |= dict.fromkeys(topics)
+        return [*map(Subscribe, topics), *self._begin_barrier(now_ns)]
+
+    def release(self, topics: Sequence[bytes]) -> list[Command]:
+        """Take topics back."""
+        for topic in topics:
+            self._topics.pop(topic, None)
+        return [*map(Unsubscribe, topics)]
 
     def due_ns(self) -> int:
         """Return when the next tick matters."""
@@ -63,6 +84,7 @@ class Connection:
         known, self._epoch = self._epoch, epoch
         if known is None or known == epoch:
             return []
+        self._was_cut = True
         return self._begin_barrier(now_ns)
 
     def on_probe_reply(self, reply: request_pb2.ProbeReply, now_ns: int) -> list[Command]:
@@ -85,7 +107,8 @@ class Connection:
             return []
         self._nonce = ""
         self.in_force = True
-        return [Unsubscribe(topic)]
+        was_cut, self._was_cut = self._was_cut, False
+        return [Unsubscribe(topic), InForce(was_cut)]
 
     def on_unsent(self, now_ns: int) -> None:
         """A probe could not go out: the connection is not there yet."""
@@ -95,7 +118,8 @@ class Connection:
     def on_tick(self, now_ns: int) -> list[Command]:
         """Reconnect after silence; repeat the probe while its echo is awaited."""
         if now_ns - self._heard_ns >= self._times.beat_ns:
-            return [Reconnect(), *self.start(now_ns)]
+            self._was_cut = True
+            return [RelayAway(), Reconnect(), *self.start(now_ns)]
         if self.in_force or now_ns < self._probe_due_ns:
             return []
         self._probe_due_ns = now_ns + self._probe_wait_ns

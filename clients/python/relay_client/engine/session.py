@@ -70,6 +70,18 @@ class SessionEngine:
         self._book.watch(key, request_id, submitted=submitted, deadline_ns=deadline_ns, now_ns=now_ns)
         return self.on_tick(now_ns)
 
+    def hold(self, topics: Sequence[bytes], now_ns: int) -> list[Command]:
+        """Subscribe topics of live feeds, until released; :class:`InForce` follows."""
+        return [*self._connection.hold(topics, now_ns), *self.on_tick(now_ns)]
+
+    def release(self, topics: Sequence[bytes]) -> list[Command]:
+        """Take topics of live feeds back."""
+        return self._connection.release(topics)
+
+    def on_heard(self, now_ns: int) -> None:
+        """Live messages that do not come by :meth:`on_published` show that the relay lives, too."""
+        self._connection.on_heard(now_ns)
+
     def locate(self, key: int, *, deadline_ns: int, now_ns: int) -> list[Command]:
         """Await what the relay tells about itself; what it told already is good, with the server time brought up."""
         told = self._connection.told(now_ns)

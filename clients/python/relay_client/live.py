@@ -1,0 +1,202 @@
+"""The live side of the client's thread: messages to the feeds of the subscriptions, their replays to the session."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import DecodeError, Message
+
+from relay.errors import PeerError, RelayError, SettingsError
+from relay.protocol.envelope import VERSION, VERSION_FRAME
+from relay.protocol.registry import MessageType
+from relay.protocol.topics import MarketTopic
+from relay.protocol.v1 import market_pb2, request_pb2
+from relay_client.buffer import ItemBuffer
+from relay_client.engine.feed_group import Feed, FeedGroup
+from relay_client.engine.live_values import ReplayQuestion
+
+__all__ = ["LiveFeed", "LiveFeeds"]
+
+_PARSERS: dict[int, Callable[[bytes], Any]] = {
+    MessageType.TICK: market_pb2.Tick.FromString,
+    MessageType.OHLC: market_pb2.OHLC.FromString,
+    MessageType.GAP: market_pb2.Gap.FromString,
+    MessageType.MARKET: market_pb2.Market.FromString,
+    MessageType.HEARTBEAT: market_pb2.Heartbeat.FromString,
+}
+_TYPE_OF = {
+    b"tick": MessageType.TICK,
+    b"ohlc": MessageType.OHLC,
+    b"gap": MessageType.GAP,
+    b"market": MessageType.MARKET,
+    b"heartbeat": MessageType.HEARTBEAT,
+}
+_TICK_NS = 20_000_000
+_REPLAYS_MAX = 16
+_NEVER_NS = 2**62
+Ask = Callable[[Message], Future[Message]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveFeed:
+    """One subscription as the client's thread sees it."""
+
+    group: FeedGroup
+    buffer: ItemBuffer
+
+    def flush(self) -> None:
+        """Hand over what has come."""
+        if self.group.out:
+            self.buffer.push(self.group.out)
+            self.group.out.clear()
+
+    def end(self, error: RelayError | None) -> None:
+        """The client has ended, well or with an error."""
+        self.flush()
+        self.buffer.close(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """Where messages of one wire topic go."""
+
+    type_id: int
+    parse: Callable[[bytes], Any]
+    handlers: list[tuple[LiveFeed, Callable[[Any, int], None]]]
+
+
+class LiveFeeds:
+    """All subscriptions of one client; every method is called in the client's thread.
+
+    Args:
+        ask: puts a question and returns the future of its answer.
+        count: called with a counter's name.
+    """
+
+    def __init__(self, ask: Ask, count: Callable[[str], None]) -> None:
+        self._ask, self._count = ask, count
+        self._feeds: list[LiveFeed] = []
+        self._routes: dict[bytes, _Route] = {}
+        self._tick_due_ns = _NEVER_NS
+        self._replays = 0
+
+    def due_ns(self) -> int:
+        """Return when the next tick matters."""
+        return self._tick_due_ns
+
+    def add(self, feed: LiveFeed, topic: MarketTopic, start_ns: int | None, now_ns: int) -> list[bytes]:
+        """Begin a topic of a subscription; return the wire topics that the client must subscribe now."""
+        if feed not in self._feeds:
+            self._feeds.append(feed)
+        self._tick_due_ns = min(self._tick_due_ns, now_ns + _TICK_NS)
+        return [name for name in feed.group.add(topic, start_ns=start_ns, now_ns=now_ns) if self._route(name, feed)]
+
+    def remove(self, feed: LiveFeed, topics: Sequence[MarketTopic]) -> list[bytes]:
+        """End topics of a subscription; return the wire topics that nobody of this client needs any more."""
+        gone = [name for topic in topics for name in feed.group.remove(topic) if self._unroute(name, feed)]
+        if not feed.group.handlers and feed in self._feeds:
+            self._feeds.remove(feed)
+        return gone
+
+    def take(self, frames: Sequence[bytes], now_ns: int) -> bool:
+        """Take a published message; return whether it was of a live topic (which is matched exactly)."""
+        route = self._routes.get(frames[0])
+        if route is None:
+            return False
+        if len(frames) != 3 or frames[1] != VERSION_FRAME or frames[2][:1] != bytes((route.type_id,)):
+            self._count("rejected.wrong_type")
+            return True
+        try:
+            message = route.parse(frames[2][1:])
+        except (DecodeError, ValueError):
+            self._count("rejected.undecodable")
+            return True
+        for _, handle in route.handlers:
+            handle(message, now_ns)
+        return True
+
+    def flush(self) -> None:
+        """Hand over to the subscriptions' users what has come."""
+        for feed in self._feeds:
+            feed.flush()
+
+    def on_in_force(self, now_ns: int, *, was_cut: bool) -> None:
+        """The subscriptions are in force at the relay; after a cut, frames may have been lost."""
+        for feed in self._feeds:
+            feed.group.on_in_force(now_ns, was_cut=was_cut)
+        self._tick_due_ns = now_ns if self._feeds else _NEVER_NS
+
+    def on_relay_away(self) -> None:
+        """The relay is silent."""
+        for feed in self._feeds:
+            feed.group.on_relay_away()
+
+    def on_tick(self, now_ns: int) -> None:
+        """Do what is due, and ask for replays."""
+        if now_ns < self._tick_due_ns:
+            return
+        self._tick_due_ns = now_ns + _TICK_NS if self._feeds else _NEVER_NS
+        for feed in self._feeds:
+            feed.group.on_tick(now_ns)
+            if self._replays < _REPLAYS_MAX:
+                for asking, question in list(feed.group.questions(now_ns)):
+                    self._replay(asking, question)
+        self.flush()
+
+    def on_replayed(self, feed: Feed, question: ReplayQuestion, answer: Future[Message], now_ns: int) -> None:
+        """Take the answer to a replay."""
+        self._replays -= 1
+        self._tick_due_ns = now_ns
+        try:
+            response = answer.result()
+            if not isinstance(response, request_pb2.ReplayResponse):
+                raise PeerError(f"expected a ReplayResponse, got a {type(response).__name__}")
+            if response.status == request_pb2.ReplayResponse.INVALID:
+                raise PeerError(response.error_message, code=response.error_code)
+        except RelayError as error:
+            is_final = isinstance(error, PeerError | SettingsError)
+            feed.on_failed(question, str(error), now_ns, is_final=is_final)
+            return
+        is_more = response.status == request_pb2.ReplayResponse.PARTIAL
+        self._count("replays.answered")
+        feed.on_records(question, self._records(question, response), response.next_from if is_more else 0, now_ns)
+
+    def _replay(self, feed: Feed, question: ReplayQuestion) -> None:
+        self._replays += 1
+        self._count("replays.asked")
+        self._ask(question.to_wire()).add_done_callback(
+            lambda answer: self.on_replayed(feed, question, answer, time.monotonic_ns())
+        )
+
+    def _records(self, question: ReplayQuestion, response: request_pb2.ReplayResponse) -> list[Any]:
+        type_id = _TYPE_OF[question.topic.rpartition("|")[2].encode()]
+        found = []
+        for record in response.records:
+            if len(record) < 2 or record[0] != VERSION or record[1] != type_id:
+                self._count("rejected.wrong_type")
+                continue
+            try:
+                found.append(_PARSERS[type_id](record[2:]))
+            except (DecodeError, ValueError):
+                self._count("rejected.undecodable")
+        return found
+
+    def _route(self, name: bytes, feed: LiveFeed) -> bool:
+        is_new = name not in self._routes
+        if is_new:
+            type_id = _TYPE_OF[name.rpartition(b"|")[2].partition(b":")[0]]
+            self._routes[name] = _Route(type_id, _PARSERS[type_id], [])
+        self._routes[name].handlers.append((feed, feed.group.handlers[name]))
+        return is_new
+
+    def _unroute(self, name: bytes, feed: LiveFeed) -> bool:
+        route = self._routes[name]
+        route.handlers[:] = [handler for handler in route.handlers if handler[0] is not feed]
+        if route.handlers:
+            return False
+        del self._routes[name]
+        return True
