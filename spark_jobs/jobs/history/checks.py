@@ -5,7 +5,7 @@ Everything raises ValueError (or PeerError) with what was expected and what it w
 
 from __future__ import annotations
 
-from operator import attrgetter
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,10 @@ from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TIME_NS_MAX, TIME_NS_MIN, format_ns
 from relay.protocol.v1 import market_pb2
 
-__all__ = ["check_batch", "check_volumes", "checked_starts_ns"]
+__all__ = ["check_batch", "check_prices", "check_volumes", "checked_starts_ns"]
 
 _CLOCK_SLACK_NS = 300 * NANOSECONDS
 """Clocks of exchange, ingestor and this job may differ by so much."""
-_PRICES = ("open", "high", "low", "close")
 
 
 def check_batch(batch: market_pb2.OHLCBatch, key: bytes | None, *, seen_at_us: int) -> None:
@@ -41,8 +40,9 @@ def check_batch(batch: market_pb2.OHLCBatch, key: bytes | None, *, seen_at_us: i
     check_period(batch.period_seconds)
     if len(batch.rows) > LOG_RECORD_ROWS_MAX:
         raise ValueError(f"expected at most {LOG_RECORD_ROWS_MAX} bars in a batch, got {len(batch.rows)}")
-    others = {row.ticker for row in batch.rows} - {"", batch.ticker}
-    other_periods = {row.period_seconds for row in batch.rows} - {0, batch.period_seconds}
+    named = {(row.ticker, row.period_seconds) for row in batch.rows}
+    others = {ticker for ticker, _ in named} - {"", batch.ticker}
+    other_periods = {period_seconds for _, period_seconds in named} - {0, batch.period_seconds}
     if others or other_periods:
         raise ValueError(f"bars of {others or batch.ticker}, {other_periods} s lie in a batch of {batch.ticker}")
     _check_times(batch, seen_at_us=seen_at_us)
@@ -64,9 +64,8 @@ def _check_times(batch: market_pb2.OHLCBatch, *, seen_at_us: int) -> None:
             )
 
 
-def checked_starts_ns(batch: market_pb2.OHLCBatch) -> npt.NDArray[np.int64]:
-    """Return the bars' starts, each on the grid and in what the batch covers; check the prices too."""
-    rows = batch.rows
+def checked_starts_ns(batch: market_pb2.OHLCBatch, rows: Sequence[market_pb2.OHLC]) -> npt.NDArray[np.int64]:
+    """Return the bars' starts, each on the grid and in what the batch covers."""
     wanted = [row.timestamp for row in rows]
     if min(wanted) < TIME_NS_MIN or max(wanted) > TIME_NS_MAX:
         raise ValueError(f"expected bar starts between 1985 and 2100, got {min(wanted)} and {max(wanted)}")
@@ -83,17 +82,15 @@ def checked_starts_ns(batch: market_pb2.OHLCBatch) -> npt.NDArray[np.int64]:
     is_outside = (starts < begins[index]) | (starts + period_ns > ends[index])
     if is_outside.any():
         raise ValueError(f"bar start {wanted[int(is_outside.argmax())]} lies outside of what its batch covers")
-    _check_prices(batch)
     return starts
 
 
-def _check_prices(batch: market_pb2.OHLCBatch) -> None:
-    """Check each row by itself: its four prices share one scale."""
-    columns = (np.array(list(map(attrgetter(name), batch.rows)), dtype=np.int64) for name in _PRICES)
-    opens, highs, lows, closes = columns
+def check_prices(rows: Sequence[market_pb2.OHLC], *units: Sequence[int]) -> None:
+    """Check open, high, low and close, each row by itself: its four prices share one scale."""
+    opens, highs, lows, closes = (np.array(column, dtype=np.int64) for column in units)
     is_wrong = (lows <= 0) | (lows > np.minimum(opens, closes)) | (highs < np.maximum(opens, closes))
     if is_wrong.any():
-        row = batch.rows[int(is_wrong.argmax())]
+        row = rows[int(is_wrong.argmax())]
         raise ValueError(
             "expected 0 < low <= open, close <= high; got "
             f"open {row.open}, high {row.high}, low {row.low}, close {row.close} (units) at {row.timestamp}"
