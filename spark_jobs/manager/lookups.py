@@ -27,6 +27,7 @@ from spark_jobs.manager.engine.model import Job, JobState, Route
 
 __all__ = ["Answered", "Failed", "JobsQuestion", "SymbolsFound", "SymbolsQuestion", "TableLookups", "look_at_jobs"]
 
+_MARKETS_MAX = 1_000_000
 _log = structlog.get_logger(__name__)
 
 
@@ -55,12 +56,12 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class SymbolsFound:
-    """Markets that match, and whether anything at all is stored of the exchange that was asked about."""
+    """Markets that match, and when none does, how many are stored of the exchange that was asked about."""
 
     question: SymbolsQuestion
     markets: tuple[market_pb2.Market, ...]
     snapshot_id: int
-    is_exchange_stored: bool
+    stored_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +136,8 @@ def _find_symbols(tables: TableReader, question: SymbolsQuestion) -> SymbolsFoun
     query = question.query
     limit = min(query.limit or 100, 10_000)
     markets, snapshot_id = tables.markets(ticker=query.ticker, exchange=question.exchange, text=query.text, limit=limit)
-    is_stored = bool(markets) or bool(tables.markets(exchange=question.exchange, limit=1)[0])
-    return SymbolsFound(question, tuple(markets), snapshot_id, is_stored)
+    stored = markets or tables.markets(exchange=question.exchange, limit=_MARKETS_MAX)[0]
+    return SymbolsFound(question, tuple(markets), snapshot_id, len(stored))
 
 
 def look_at_jobs(tables: TableReader, jobs: Sequence[Job]) -> list[Evidence]:

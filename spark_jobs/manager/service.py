@@ -19,7 +19,7 @@ from relay.transport import Socket
 from spark_jobs.manager.engine.broker import Broker
 from spark_jobs.manager.engine.commands import Command, EndJob, Publish
 from spark_jobs.manager.engine.jobs import JobBook
-from spark_jobs.manager.engine.model import Job
+from spark_jobs.manager.engine.model import Job, JobKind
 from spark_jobs.manager.engine.realtime import RealtimeBook
 from spark_jobs.manager.engine.work import WorkEngine, is_sound
 from spark_jobs.manager.executor import CommandExecutor
@@ -249,6 +249,8 @@ class ManagerService:
 
     def _log_end(self, job: Job) -> None:
         self._counters.add("manager.jobs.ended")
+        if job.kind is JobKind.SYMBOLS and not job.error_code:
+            self._symbols.fetched(job.exchange, job.progress_rows)
         _log.info(
             "job_ended", job_id=job.job_id, ticker=job.ticker, attempts=job.attempts_counted, error_code=job.error_code
         )

@@ -34,6 +34,11 @@ class SymbolDesk:
         self._exchanges = exchanges
         self._new_id = new_id
         self._started_ns: dict[str, int] = {}
+        self._fetched: dict[str, int] = {}
+
+    def fetched(self, exchange: str, count: int) -> None:
+        """A fetch has put so many markets into the log; the table shows them a little later, perhaps in parts."""
+        self._fetched[exchange] = count
 
     def ask(self, query: request_pb2.SymbolQuery, routing: Route) -> SymbolsQuestion | Answer:
         """Return the question for the tables, or the answer when the query makes no sense."""
@@ -59,7 +64,7 @@ class SymbolDesk:
         question = found.question
         exchanges = [question.exchange] if question.exchange else sorted(self._exchanges)
         due = question.query.refresh and any(self._is_due(e, now_ns=now_ns) for e in exchanges)
-        if found.is_exchange_stored and not due:
+        if found.stored_count and not due and not self._is_arriving(found, exchanges, now_ns=now_ns):
             return [self._found(found)]
         commands: list[Command] = []
         for exchange in exchanges:
@@ -85,6 +90,14 @@ class SymbolDesk:
             )
         reply = _Reply(status=_Reply.OK, markets=found.markets, snapshot_id=found.snapshot_id)
         return Answer(found.question.routing, reply)
+
+    def _is_arriving(self, found: SymbolsFound, exchanges: list[str], *, now_ns: int) -> bool:
+        """Return whether what was not found may be among markets that are on their way into the table."""
+        if found.markets:
+            return False
+        recent = [e for e in exchanges if now_ns - self._started_ns.get(e, -_REFETCH_NS) < _REFETCH_NS]
+        is_running = any(j.kind is JobKind.SYMBOLS and j.exchange in recent for j in self._book.jobs.values())
+        return is_running or found.stored_count < sum(self._fetched.get(e, 0) for e in recent)
 
     def _fetch(self, exchange: str, *, now_ns: int) -> list[Command]:
         if not self._is_due(exchange, now_ns=now_ns):

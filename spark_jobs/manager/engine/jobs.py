@@ -142,10 +142,10 @@ class JobBook:
             self.save(replace(job, logged=logged, progress_rows=max(rows, job.progress_rows), deadline_ns=deadline_ns))
         ]
 
-    def delivered(self, job: Job, *, now_ns: int) -> list[Command]:
+    def delivered(self, job: Job, *, rows: int = 0, now_ns: int) -> list[Command]:
         """An attempt wrote everything to the log: the rest is the history job's, and the deadline stands still."""
         if job.kind is JobKind.SYMBOLS:
-            return self._end(job, Evidence(job.job_id, job.attempt, ()), now_ns=now_ns)
+            return self._end(replace(job, progress_rows=rows), Evidence(job.job_id, job.attempt, ()), now_ns=now_ns)
         self.mark(job.job_id, is_urgent=True)
         return [
             self.save(replace(job, state=JobState.DELIVERED, delivered_ns=now_ns, deadline_ns=None, assignment=None))

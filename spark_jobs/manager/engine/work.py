@@ -150,7 +150,7 @@ class WorkEngine:
         if lease is None or job is None:
             return []
         if message.success:
-            return self._book.delivered(job, now_ns=now_ns)
+            return self._book.delivered(job, rows=message.rows, now_ns=now_ns)
         code = message.error_code or ErrorCode.INTERNAL
         if can_pass(code):
             return self._book.try_again(job, code=code, text=message.error_message, now_ns=now_ns, is_reported=True)

@@ -273,6 +273,23 @@ def test_the_manager_beats(relay: Relay) -> None:
     assert second.stamp.topic_sequence == first.stamp.topic_sequence + 1
 
 
+def test_a_ticker_that_is_not_stored_yet_is_pending_while_its_exchanges_symbols_arrive_in_parts(
+    relay: Relay, ingestor: Ingestor, tables: MemoryTables, manager: ManagerThread
+) -> None:
+    assert relay.ask(request_pb2.SymbolQuery(ticker=BTC), SymbolReply).status == SymbolReply.PENDING
+    data = ingestor.work()
+    ingestor.send(work_pb2.WorkComplete(job_id=data.job_id, attempt=data.attempt, success=True, rows=2))
+    wait_until(lambda: manager.counters.get("manager.jobs.ended") == 1, what="the symbols job's end")
+    tables.commit_markets([market_pb2.Market(market_id="A/B.BINANCE", exchange_id="BINANCE")])
+    assert relay.ask(request_pb2.SymbolQuery(ticker=BTC), SymbolReply).status == SymbolReply.PENDING
+    found = relay.ask(request_pb2.SymbolQuery(ticker="A/B.BINANCE"), SymbolReply)
+    assert found.status == SymbolReply.OK
+    tables.commit_markets([market_pb2.Market(market_id=BTC, exchange_id="BINANCE")])
+    assert relay.ask(request_pb2.SymbolQuery(ticker=BTC), SymbolReply).status == SymbolReply.OK
+    unknown = relay.ask(request_pb2.SymbolQuery(ticker="NO/COIN.BINANCE"), SymbolReply)
+    assert unknown.status == SymbolReply.NOT_FOUND
+
+
 def test_symbols_are_fetched_once_then_answered(
     relay: Relay, ingestor: Ingestor, tables: MemoryTables, manager: ManagerThread
 ) -> None:
