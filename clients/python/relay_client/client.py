@@ -231,7 +231,7 @@ class Client:
                 waits for what is missing (at most ``order_wait_ms``, then a ``Skipped`` event).
             numbers: ``decimal``, or ``scaled`` integers with their decimals.
             buffer_max: items that wait for a slow reader.
-            policy: when they are more: ``drop_oldest``, ``drop_newest`` (an ``Overrun`` event counts them), or ``raise``.
+            policy: when they are more: ``drop_oldest``, ``drop_newest`` (an ``Overrun`` event tells), or ``raise``.
             conflate: keep only the newest tick or bar of each topic; nothing is repaired then.
             repair: ask for replays of what was lost.
             timeout: seconds for the check that the tickers are known; else ``request_timeout_seconds``.

@@ -245,7 +245,9 @@ class LossBook:
         if hole.epoch:
             spans = self._ledger.give_up(hole.epoch, hole.first, hole.last)
             known = self._ids.lost.count(*hole.ids) if self._ids is not None and hole.ids is not None else 0
-            self._report(hole, _size(spans) - known, spans, reason)
+            count = _size(spans) - known
+            self._mark_lost(hole, count)
+            self._report(hole, count, spans, reason)
         elif self._ids is not None:
             spans = [s for w in self._ids.wanted(hole.first, hole.last) for s in self._ids.lost.absent(*w)]
             for span in spans:
@@ -253,6 +255,15 @@ class LossBook:
             self._report(hole, _size(spans), (), reason)
         if hole.ids is not None:
             self.lost_ids.append(hole.ids)
+
+    def _mark_lost(self, hole: _Hole, count: int) -> None:
+        """Where it is plain which trades the lost messages were, no other hole may report them again."""
+        if self._ids is None or hole.ids is None:
+            return
+        spans = [s for w in self._ids.wanted(*hole.ids) for s in self._ids.lost.absent(*w)]
+        if _size(spans) <= count:
+            for span in spans:
+                self._ids.lost.add_span(*span)
 
     def _report(self, hole: _Hole, count: int, sequences: Sequence[Span], reason: str) -> None:
         if count <= 0:

@@ -89,8 +89,8 @@ class TickFeed:
         elif self._ids.newest is None:
             # Subscribed in silence: whatever is published after this beat is ours.
             self._ids.newest = number
-        elif number > max(self._ids.newest, self._claimed or 0) and self._tail is None:
-            self._tail = number, now_ns
+        elif number > max(self._ids.newest, self._claimed or 0):
+            self._tail = (number, now_ns) if self._tail is None else (max(number, self._tail[0]), self._tail[1])
 
     def on_in_force(self, now_ns: int, *, was_cut: bool) -> None:
         """The subscription is in force (again); what was published meanwhile is looked for."""

@@ -1,0 +1,405 @@
+"""One ticker's feed: loss is found, repaired or reported; nothing comes twice."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from relay.protocol.v1 import market_pb2
+from relay_client import HistoryJoined, Repaired, Skipped
+from relay_client.engine.live_values import FeedRules
+from tests.support.live_world import FIRST_NS, tick
+from tests.unit.relay_client.feed_model import FeedModel
+
+START_NS = FIRST_NS + 1
+
+
+def test_trades_in_order_pass_and_ask_for_nothing():
+    model = FeedModel()
+    model.trade(*range(10, 20))
+    model.run(5)
+    assert (model.delivered, model.questions, len(model.out)) == (list(range(10, 20)), [], 10)
+
+
+def test_a_jump_of_the_sequence_is_repaired_from_the_log_and_flagged():
+    model = FeedModel()
+    model.trade(1, 2)
+    model.trade(3, 4, is_lost=True)
+    model.trade(5)
+    model.run(1)
+    assert model.delivered == [1, 2, 5, 3, 4]
+    assert [t.repaired for t in model.ticks] == [False, False, False, True, True]
+    assert [e.count for e in model.out if isinstance(e, Repaired)] == [2]
+    assert (model.counters.repaired, model.counters.lost) == (2, 0)
+
+
+def test_case_87_what_the_log_does_not_have_is_reported_with_its_count_and_place():
+    model = FeedModel()
+    model.trade(1, 2)
+    model.trade(3, 4, 5, is_lost=True, is_logged=False)
+    model.trade(6)
+    model.run(60)
+    (loss,) = model.losses
+    assert (loss.count, loss.from_sequence, loss.to_sequence) == (3, 3, 5)
+    assert (loss.from_trade_id, loss.to_trade_id) == ("3", "5")
+    assert model.counters.received + model.counters.lost == len(model.sent)
+
+
+def test_case_65_a_replay_that_says_ok_but_brings_nothing_is_no_repair():
+    model = FeedModel()
+    model.trade(1)
+    model.trade(2, is_lost=True, is_logged=False)
+    model.trade(3)
+    model.now_ns += 10**9
+    question = model.feed.next_question(model.now_ns)
+    assert question is not None
+    model.feed.on_records(question, [], 0, model.now_ns)  # status OK, no records
+    assert (model.delivered, model.losses) == ([1, 3], [])
+    model.run(60)
+    assert [loss.count for loss in model.losses] == [1]
+
+
+def test_a_trade_that_reaches_the_log_late_is_asked_for_again():
+    model = FeedModel()
+    model.trade(1)
+    late = model.stamped(2, is_logged=False)
+    model.trade(3)
+    model.run(2)
+    assert model.delivered == [1, 3]
+    model.log.append(late)
+    model.run(5)
+    assert (model.delivered, model.losses) == ([1, 3, 2], [])
+
+
+def test_a_trade_that_was_reported_lost_and_comes_after_all_is_lost_no_more():
+    model = FeedModel()
+    model.trade(1)
+    late = model.stamped(2, is_logged=False)
+    model.trade(3)
+    model.run(60)
+    assert model.counters.lost == 1
+    model.feed.take(late, model.now_ns)
+    assert (model.delivered, model.counters.lost) == ([1, 3, 2], 0)
+
+
+def test_messages_that_overtake_each_other_are_no_loss():
+    model = FeedModel()
+    first, second, third = (model.stamped(n) for n in (1, 2, 3))
+    for message in (first, third, second):
+        model.feed.take(message, model.now_ns)
+    model.run(1)
+    assert (model.delivered, model.questions, model.losses) == ([1, 3, 2], [], [])
+
+
+def test_a_trade_repeated_under_another_epoch_is_dropped():
+    model = FeedModel()
+    model.trade(1, 2, 3)
+    model.hand_over()
+    model.trade(2, 3, 4)
+    model.run(1)
+    assert (model.delivered, model.counters.repeated) == ([1, 2, 3, 4], 2)
+
+
+def test_the_tail_that_a_dead_publisher_left_is_found_by_the_ids_of_the_next_one():
+    model = FeedModel()
+    model.trade(1, 2)
+    model.trade(3, 4, is_lost=True)
+    model.hand_over()
+    model.trade(5)
+    model.run(1)
+    assert sorted(model.delivered) == [1, 2, 3, 4, 5]
+
+
+def test_returning_to_a_known_epoch_is_no_resync():
+    model = FeedModel()
+    model.trade(1, 2)
+    model.hand_over()
+    model.trade(3)
+    model.run(5)
+    asked = len(model.questions)
+    model.epoch, model.sequence = 1, 2
+    model.trade(4)
+    model.run(5)
+    assert (model.delivered, len(model.questions)) == ([1, 2, 3, 4], asked)
+
+
+def test_a_lost_tail_is_found_by_the_beat():
+    model = FeedModel()
+    model.trade(1, 2)
+    model.trade(3, is_lost=True)
+    model.beat(3)
+    model.run(0.3)
+    assert model.delivered == [1, 2]
+    model.run(2)
+    assert model.delivered == [1, 2, 3]
+
+
+def test_a_lost_tail_is_reported_once_although_the_next_stamp_shows_it_again():
+    model = FeedModel()
+    model.trade(1, 2)
+    model.trade(3, 4, is_lost=True, is_logged=False)
+    model.beat(4)
+    model.run(30)
+    model.trade(5)
+    model.run(60)
+    assert [loss.count for loss in model.losses] == [2]
+    assert model.counters.lost == 2
+
+
+def test_what_is_lost_before_the_first_trade_is_found_by_the_beat_before_it():
+    model = FeedModel()
+    model.beat(10)
+    model.trade(11, is_lost=True)
+    model.trade(12)
+    model.run(1)
+    assert sorted(model.delivered) == [11, 12]
+
+
+def test_ids_in_a_declared_gap_are_no_loss_of_the_way():
+    model = FeedModel()
+    model.trade(1, 2)
+    model.gap("OPEN", 3, 5)
+    model.hand_over()
+    model.trade(6)
+    model.beat(6)
+    model.run(60)
+    assert (model.delivered, model.losses, model.counters.lost) == ([1, 2, 6], [], 0)
+
+
+def test_after_a_cut_the_tail_is_looked_for_without_a_further_trade_or_beat():
+    model = FeedModel()
+    model.trade(1, 2)
+    model.feed.on_relay_away()
+    model.trade(3, 4, is_lost=True)
+    model.run(60)
+    assert model.questions == []
+    model.feed.on_in_force(model.now_ns, was_cut=True)
+    model.run(1)
+    assert (model.delivered, model.losses) == ([1, 2, 3, 4], [])
+
+
+def test_a_loss_found_before_the_relay_went_is_not_given_up_while_it_is_away():
+    model = FeedModel()
+    model.trade(1)
+    model.trade(2, is_lost=True)
+    model.trade(3)
+    model.feed.on_relay_away()
+    model.run(600)
+    model.feed.on_in_force(model.now_ns, was_cut=True)
+    model.run(1)
+    assert (sorted(model.delivered), model.losses) == ([1, 2, 3], [])
+
+
+def test_a_loss_of_many_pages_is_repaired_page_by_page():
+    model = FeedModel()
+    model.trade(1)
+    model.trade(*range(2, 12_002), is_lost=True)
+    model.trade(12_002)
+    model.run(5)
+    assert sorted(model.delivered) == list(range(1, 12_003))
+    assert len(model.questions) == 3
+
+
+def test_losses_close_together_are_repaired_by_one_replay():
+    model = FeedModel()
+    for number in range(1, 2_000):
+        model.trade(number, is_lost=number % 3 == 0)
+    model.run(1)
+    assert sorted(model.delivered) == model.sent
+    assert len(model.questions) == 1
+
+
+def test_without_repair_a_loss_is_reported_at_once():
+    model = FeedModel(rules=FeedRules(is_repairing=False))
+    model.trade(1)
+    model.trade(2, is_lost=True)
+    model.trade(3)
+    assert ([loss.count for loss in model.losses], model.questions) == ([1], [])
+
+
+def test_strict_order_holds_trades_until_the_missing_one_has_come():
+    model = FeedModel(is_strict=True)
+    model.trade(1)
+    model.trade(2, is_lost=True)
+    model.trade(3, 4)
+    assert model.delivered == [1]
+    model.run(1)
+    assert model.delivered == [1, 2, 3, 4]
+
+
+def test_strict_order_goes_on_behind_a_loss_and_behind_what_is_unfillable():
+    model = FeedModel(is_strict=True)
+    model.trade(1)
+    model.trade(2, is_lost=True, is_logged=False)
+    model.trade(3)
+    model.gap("UNFILLABLE", 4, 6)
+    model.trade(7)
+    model.run(60)
+    assert model.delivered == [1, 3, 7]
+    assert [loss.count for loss in model.losses] == [1]
+    assert not any(isinstance(item, Skipped) for item in model.out)
+
+
+def test_strict_order_waits_for_a_backfill_that_the_ingestor_announced():
+    model = FeedModel(is_strict=True)
+    model.trade(1)
+    model.gap("OPEN", 2, 3)
+    model.trade(4)
+    model.run(5)
+    assert model.delivered == [1]
+    model.trade(2, 3)
+    assert model.delivered == [1, 2, 3, 4]
+
+
+def test_strict_order_stops_waiting_after_its_time_and_says_so():
+    model = FeedModel(is_strict=True, rules=FeedRules(order_wait_ns=5 * 10**9))
+    model.trade(1)
+    model.gap("OPEN", 2, 3)
+    model.trade(4)
+    model.run(10)
+    (skipped,) = [item for item in model.out if isinstance(item, Skipped)]
+    assert (skipped.count, skipped.from_trade_id, skipped.to_trade_id) == (2, "2", "3")
+    model.trade(2)
+    assert (model.delivered, model.counters.late) == ([1, 4], 1)
+
+
+def test_strict_order_holds_no_more_than_its_bound():
+    model = FeedModel(is_strict=True, rules=FeedRules(order_max=10))
+    model.trade(1)
+    model.gap("OPEN", 2, 2)
+    model.trade(*range(3, 20))
+    assert model.delivered == [1, *range(3, 20)]
+
+
+def test_history_comes_first_and_is_joined_with_the_live_trades_without_gap_or_double():
+    model = FeedModel(start_ns=START_NS)
+    model.trade(*range(1, 8), is_lost=True)
+    model.trade(8, 9)
+    assert model.delivered == []
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(1)
+    model.trade(10)
+    assert model.delivered == list(range(1, 11))
+    assert [t.origin for t in model.ticks] == ["history"] * 7 + ["live"] * 3
+    (joined,) = [item for item in model.out if isinstance(item, HistoryJoined)]
+    assert (joined.count, joined.is_complete) == (7, True)
+
+
+def test_a_trade_that_the_log_does_not_have_yet_is_waited_for_before_the_live_ones():
+    model = FeedModel(start_ns=START_NS)
+    model.trade(1, 2, is_lost=True)
+    late = model.stamped(3, is_logged=False)
+    model.trade(4, is_logged=False)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(1)
+    assert model.delivered == [1, 2]
+    model.log.append(late)
+    model.run(5)
+    assert model.delivered == [1, 2, 3, 4]
+
+
+def test_history_of_a_quiet_market_ends_with_the_beat():
+    model = FeedModel(start_ns=START_NS)
+    model.trade(1, 2, is_lost=True)
+    model.beat(2)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(0.2)
+    assert any(isinstance(item, HistoryJoined) for item in model.out)
+
+
+def test_live_trades_held_beyond_the_bound_are_read_as_history():
+    model = FeedModel(start_ns=START_NS, rules=FeedRules(hold_max=5))
+    model.trade(1, 2, is_lost=True)
+    model.trade(*range(3, 20))
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(2)
+    model.trade(20)
+    assert model.delivered == list(range(1, 21))
+    assert (model.counters.received, model.counters.lost) == (20, 0)
+
+
+def test_history_that_cannot_be_read_says_so_and_live_goes_on():
+    model = FeedModel(start_ns=START_NS, is_log_away=True)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.trade(5)
+    model.run(60)
+    assert model.delivered == [5]
+    (joined,) = [item for item in model.out if isinstance(item, HistoryJoined)]
+    assert (joined.is_complete, joined.text) == (False, "the log is away")
+
+
+def test_ids_that_are_no_numbers_are_deduplicated_and_repaired_by_sequence():
+    model = FeedModel()
+    messages = []
+    for index, name in enumerate(("a-1", "a-2", "a-3"), start=1):
+        message = tick(0)
+        message.trade_id = name
+        message.stamp.publisher_epoch, message.stamp.topic_sequence = 1, index
+        model.log.append(message)
+        messages.append(message)
+    for message in (messages[0], messages[2], messages[2]):
+        model.feed.take(message, model.now_ns)
+    model.run(1)
+    assert [t.trade_id for t in model.ticks] == ["a-1", "a-3", "a-2"]
+
+
+FATES = st.sampled_from(["arrives", "arrives", "arrives", "is lost", "is lost for ever", "is doubled", "is delayed"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("trade"), FATES),
+        st.tuples(st.just("hand over"), st.integers(0, 4)),
+        st.tuples(st.just("beat"), st.none()),
+        st.tuples(st.just("pass"), st.sampled_from([0.1, 1.0, 20.0])),
+        st.tuples(st.just("cut"), st.booleans()),
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps=STEPS, is_strict=st.booleans())
+def test_whatever_happens_on_the_way_received_and_reported_lost_are_what_was_sent(steps, is_strict):
+    model = FeedModel(is_strict=is_strict)
+    model.trade(1)
+    delayed: list[market_pb2.Tick] = []
+    for_ever: set[int] = set()
+    newest = 1
+    for step, how in steps:
+        if step == "trade":
+            newest += 1
+            message = model.stamped(newest, is_logged=how != "is lost for ever")
+            if how == "is lost for ever":
+                for_ever.add(newest)
+            elif how == "is delayed":
+                delayed.append(message)
+            elif how != "is lost":
+                for _ in range(2 if how == "is doubled" else 1):
+                    model.feed.take(message, model.now_ns)
+        elif step == "hand over":
+            model.hand_over()
+            # The next publisher repeats what it cannot know to be logged.
+            repeated = [n for n in range(max(1, newest - how + 1), newest + 1) if n not in for_ever]
+            model.trade(*repeated)
+        elif step == "beat":
+            model.beat(newest)
+        elif step == "cut":
+            model.feed.on_relay_away()
+            model.run(0.2)
+            model.feed.on_in_force(model.now_ns, was_cut=True)
+        else:
+            model.run(how)
+            for message in delayed:
+                model.feed.take(message, model.now_ns)
+            delayed.clear()
+    for message in delayed:
+        model.feed.take(message, model.now_ns)
+    model.beat(newest)
+    model.run(200)
+    delivered = model.delivered
+    assert len(set(delivered)) == len(delivered)
+    assert set(delivered) == set(range(1, newest + 1)) - for_ever
+    assert model.counters.received == len(delivered)
+    assert model.counters.lost == len(for_ever) == sum(loss.count for loss in model.losses)
+    if is_strict:
+        assert delivered == sorted(delivered)
