@@ -88,7 +88,13 @@ class HostClient:
         return self._http.base_url.host
 
     async def get(
-        self, path: str, params: Mapping[str, str | int] | None = None, *, weight: int = 1, endpoint: str = ""
+        self,
+        path: str,
+        params: Mapping[str, str | int] | None = None,
+        *,
+        weight: int = 1,
+        endpoint: str = "",
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """GET and decode JSON, after waiting for the budget.
 
@@ -97,6 +103,7 @@ class HostClient:
             params: query.
             weight: of the endpoint as documented; the learned one wins.
             endpoint: name under which its weight is learned, else the path.
+            headers: beside the usual ones.
 
         Raises:
             ExchangeError: anything but a good answer, classified.
@@ -104,7 +111,7 @@ class HostClient:
         endpoint = endpoint or path
         await self._admitted(self.budget.weight_of(endpoint, weight))
         try:
-            answer, headers = await self._fetch(path, params, endpoint)
+            answer, answered = await self._fetch(path, params, endpoint, headers)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             self._count(OutcomeKind.TRANSIENT)
             raise ExchangeError(
@@ -120,7 +127,7 @@ class HostClient:
         if outcome.kind is OutcomeKind.OK and answer.json is None:
             raise ExchangeError(Outcome(OutcomeKind.TRANSIENT, f"expected JSON, got {answer.text[:120]!r}"))
         self._apply(outcome)
-        return Answer(answer.json, headers)
+        return Answer(answer.json, answered)
 
     async def close(self) -> None:
         """Close connections."""
@@ -142,11 +149,11 @@ class HostClient:
                 await self._clock.sleep_ns(wait_ns)
 
     async def _fetch(
-        self, path: str, params: Mapping[str, str | int] | None, endpoint: str
+        self, path: str, params: Mapping[str, str | int] | None, endpoint: str, sent: Mapping[str, str] | None
     ) -> tuple[HttpAnswer, Mapping[str, str]]:
         used_weight: int | None = None
         try:
-            async with self._http.stream("GET", path, params=params) as response:
+            async with self._http.stream("GET", path, params=params, headers=sent) as response:
                 used_weight = self._used_weight(response.headers)
                 body = bytearray()
                 async for chunk in response.aiter_bytes():

@@ -39,7 +39,8 @@ class KnownTicks:
         times = pc.min_max(doubtful["time_ns"]).as_py()
         is_new_here = any(ticker not in self._highest for ticker in tickers)
         # Of a ticker not seen since the start the ids above are needed too: they say which is the highest.
-        end_ns = TIME_NS_MAX if is_new_here else times["max"] + 1
+        # And one trade may have two times: a socket's microseconds, a page's milliseconds.
+        end_ns = TIME_NS_MAX if is_new_here else times["max"] + _DISORDER_NS
         within = Range(max(0, times["min"] - _DISORDER_NS), end_ns)
         stored = table.scan(row_filter=ticks_filter(tickers, within), selected_fields=TICKS_KEY).to_arrow()
         self.stored(stored)

@@ -166,7 +166,8 @@ def _kraken_trade(row: Sequence[Any], scale: Scale, received_ns: int) -> LiveTra
     return make_trade(
         scale,
         whole(row[6]),
-        seconds_ns(row[2]),
+        # Finer than the socket's microseconds here: one trade has one time, whichever way it came.
+        seconds_ns(row[2]) // 1_000 * 1_000,
         price=str(row[0]),
         amount=str(row[1]),
         taker_buy=row[3] == "b",

@@ -25,11 +25,16 @@ T0 = 1_700_000_000 * SECOND
 EVERYTHING = Range(0, 4 * 10**18)
 
 
-def rows(numbers: Iterable[int], ticker: str = BTC, *, spacing_ns: int = SECOND) -> pa.Table:
+def rows(numbers: Iterable[int], ticker: str = BTC, *, spacing_ns: int = SECOND, shift_ns: int = 0) -> pa.Table:
     values = [
         encode_record(
             market_pb2.Tick(
-                trade_id=str(n), ticker=ticker, timestamp=T0 + n * spacing_ns, price=100 + n, amount=1, price_decimals=2
+                trade_id=str(n),
+                ticker=ticker,
+                timestamp=T0 + n * spacing_ns + shift_ns,
+                price=100 + n,
+                amount=1,
+                price_decimals=2,
             )
         )
         for n in numbers
@@ -76,6 +81,13 @@ def test_a_trade_that_comes_again_in_a_batch_or_later_is_stored_once(writer: Ice
     assert append(writer, rows([2], ETH), 3) == 1
     assert numbers(reader) == [1, 2, 3, 4]
     assert numbers(reader, ETH) == [2]
+
+
+def test_a_trade_whose_time_came_in_another_unit_is_stored_once(writer: IcebergTables, reader: LakeTables) -> None:
+    append(writer, rows([1, 2, 3], shift_ns=456_000))
+    assert append(writer, rows([4, 5], shift_ns=456_000), 2) == 2
+    assert append(writer, rows([3]), 3) == 0
+    assert numbers(reader) == [1, 2, 3, 4, 5]
 
 
 def test_a_filled_hole_is_stored_and_its_neighbours_are_not_doubled(writer: IcebergTables, reader: LakeTables) -> None:

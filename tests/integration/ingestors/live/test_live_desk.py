@@ -235,6 +235,29 @@ async def test_a_connection_that_ends_is_a_gap_that_is_filled_case_59(tmp_path: 
 
 
 @in_loop
+async def test_a_trade_is_the_same_whichever_way_it_came(tmp_path: Path) -> None:
+    async with running(tmp_path) as desk:
+        for exchange, ticker in TICKERS.items():
+            desk.server.drive(exchange.lower(), ticker.partition(".")[0], 100)
+            desk.start(ticker)
+        for ticker in TICKERS.values():
+            await eventually(lambda t=ticker: len(desk.logged_ids(t)) >= 50, what=f"trades of {ticker}")
+            market = desk.desk._markets[ticker.rpartition(".")[2]]
+            listing = await market.find(ticker)
+            ticks = {int(m.trade_id): m for m in desk.logged(ticker) if isinstance(m, market_pb2.Tick)}
+            first, last = min(ticks) + 5, min(ticks) + 30
+            before = ticks[first - 1].timestamp
+            pages = market.filler.fill(listing, first=first, last=last, after_time_ns=before)
+            fetched = [trade async for page in pages for trade in page]
+            assert [trade.number for trade in fetched] == list(range(first, last + 1))
+            for trade in fetched:
+                tick = ticks[trade.number]
+                assert (trade.time_ns, trade.taker_buy) == (tick.timestamp, tick.taker_buy)
+                assert (trade.price, trade.price_decimals) == (tick.price, tick.price_decimals)
+                assert (trade.amount, trade.amount_decimals) == (tick.amount, tick.amount_decimals)
+
+
+@in_loop
 async def test_the_next_attempt_goes_on_behind_the_mark_of_the_last_one(tmp_path: Path) -> None:
     log = new_log()
     async with SimulatedExchange(limits=GENEROUS) as server:
