@@ -1,11 +1,11 @@
-# Two images out of one file: `platform` (gateway, manager, ingestor, simulated exchange) and `spark` (history job).
+# Two images out of one file: `platform` (gateway, manager, ingestor, simulated exchange) and `spark` (history and tick archive).
 # The base needs Python 3.11 with venv, nothing else; package indexes and certificates are whatever it is set up for.
 ARG BASE_IMAGE=python:3.11.13-slim-bookworm
 
 FROM ${BASE_IMAGE} AS runtime
 RUN groupadd --gid 10001 relay \
  && useradd --uid 10001 --gid relay --no-create-home --home-dir /var/lib/relay --shell /usr/sbin/nologin relay \
- && install -d -o relay -g relay /var/lib/relay /var/lib/relay/manager /var/lib/relay/history /var/lib/relay/objects
+ && install -d -o relay -g relay /var/lib/relay /var/lib/relay/manager /var/lib/relay/history /var/lib/relay/ingestor /var/lib/relay/objects
 # A named volume takes the owner of the folder that it is first mounted over: no container ever has to be root.
 COPY docker/healthy /usr/local/bin/healthy
 ENV PATH=/opt/relay/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
@@ -52,4 +52,4 @@ COPY --from=spark-environment /opt/jars /opt/jars
 ENV RELAY_CACHE=/opt/relay-cache
 USER 10001:10001
 ENTRYPOINT ["relay"]
-CMD ["job", "history"]
+CMD ["job", "history", "ticks"]
