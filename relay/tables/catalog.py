@@ -23,7 +23,7 @@ from relay.protocol.codes import ErrorCode
 from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, TABLE_COLUMNS, TICKS_TABLE
 from relay.tables.settings import TableSettings
 
-__all__ = ["TableSettings", "ensure_tables", "open_catalog", "open_table", "storage_errors"]
+__all__ = ["TableSettings", "check_address", "ensure_tables", "open_catalog", "open_table", "storage_errors"]
 
 _TABLE_PROPERTIES = {
     # Thousands of small commits: without merging every reader would open a manifest for each of them.
@@ -47,15 +47,25 @@ def open_catalog(settings: TableSettings) -> Catalog:
         SettingsError: the address is of no known kind.
         RetryableError: the catalog does not answer.
     """
-    kind = "rest" if settings.catalog_uri.startswith(("http://", "https://")) else "sql"
-    if kind == "sql" and not settings.catalog_uri.startswith(("sqlite:", "postgresql")):
-        raise SettingsError(
-            "expected a catalog address sqlite:///…, postgresql+psycopg2://… or http(s)://…, "
-            f"got {settings.catalog_uri!r}"
-        )
+    kind = check_address(settings.catalog_uri)
     properties = {"type": kind, "uri": settings.catalog_uri, "warehouse": settings.warehouse, **settings.properties}
     with storage_errors("opening the catalog"):
         return load_catalog(settings.catalog_name, **properties)
+
+
+def check_address(catalog_uri: str) -> str:
+    """Return PyIceberg's name for the kind of a catalog.
+
+    Raises:
+        SettingsError: the address is of no known kind.
+    """
+    if catalog_uri.startswith(("http://", "https://")):
+        return "rest"
+    if not catalog_uri.startswith(("sqlite:///", "postgresql://", "postgresql+")):
+        raise SettingsError(
+            f"expected a catalog address sqlite:///…, postgresql+psycopg2://… or http(s)://…, got {catalog_uri!r}"
+        )
+    return "sql"
 
 
 def ensure_tables(catalog: Catalog) -> None:
@@ -93,8 +103,10 @@ def _partition(transaction: Transaction, name: str) -> None:
             spec.add_field("start", "month", "start_month")
 
 
-def open_table(catalog: Catalog, name: str) -> Table | None:
-    """Load a table at its head, or None when it does not exist (yet)."""
+def open_table(catalog: Catalog | None, name: str) -> Table | None:
+    """Load a table at its head, or None when it, or the whole catalog, does not exist (yet)."""
+    if catalog is None:
+        return None
     try:
         return catalog.load_table((NAMESPACE, name))
     except NoSuchTableError:

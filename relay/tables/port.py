@@ -49,6 +49,10 @@ class TableReader(Protocol):
     Every method raises ``RetryableError`` while the catalog or the store is away.
     """
 
+    @property
+    def catalog_changes(self) -> int:
+        """How often the catalog's file was found deleted or replaced under the reader."""
+
     def coverage(self, ticker: str, period_seconds: int, *, within: Range) -> Sequence[Range]:
         """Return which parts of ``within`` have been fetched, united and ascending."""
 

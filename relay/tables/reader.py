@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from relay.protocol.ranges import Range, intersect
 from relay.protocol.v1 import market_pb2
-from relay.tables.catalog import TableSettings, open_catalog, open_table, storage_errors
+from relay.tables.catalog import TableSettings, open_table, storage_errors
+from relay.tables.catalog_file import FollowedCatalog
 from relay.tables.filters import (
     bars_filter,
     coverage_filter,
@@ -38,19 +38,24 @@ __all__ = ["LakeTables", "open_tables"]
 
 def open_tables(settings: TableSettings) -> LakeTables:
     """Open the tables for reading; they need not exist yet."""
-    return LakeTables(open_catalog(settings))
+    return LakeTables(FollowedCatalog(settings))
 
 
 class LakeTables:
     """A :class:`~relay.tables.port.TableReader` over an Iceberg catalog. One thread at a time."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: FollowedCatalog) -> None:
         self._catalog = catalog
+
+    @property
+    def catalog_changes(self) -> int:
+        """See the port."""
+        return self._catalog.changes
 
     def coverage(self, ticker: str, period_seconds: int, *, within: Range) -> Sequence[Range]:
         """See the port."""
         with storage_errors("reading market.coverage"):
-            table = open_table(self._catalog, COVERAGE_TABLE)
+            table = open_table(self._catalog.current(), COVERAGE_TABLE)
             if table is None or not within:
                 return []
             found = table.scan(
@@ -62,7 +67,7 @@ class LakeTables:
     def job_coverage(self, job_ids: Sequence[str]) -> Sequence[CoverageRow]:
         """See the port."""
         with storage_errors("reading market.coverage"):
-            table = open_table(self._catalog, COVERAGE_TABLE)
+            table = open_table(self._catalog.current(), COVERAGE_TABLE)
             if table is None or not job_ids:
                 return []
             found = table.scan(row_filter=jobs_filter(job_ids)).to_arrow()
@@ -71,7 +76,7 @@ class LakeTables:
     def bars_snapshot_id(self) -> int:
         """See the port."""
         with storage_errors("reading market.ohlc"):
-            table = open_table(self._catalog, OHLC_TABLE)
+            table = open_table(self._catalog.current(), OHLC_TABLE)
         snapshot = table.current_snapshot() if table is not None else None
         return snapshot.snapshot_id if snapshot is not None else 0
 
@@ -98,7 +103,7 @@ class LakeTables:
     ) -> pa.Table:
         """See the port."""
         with storage_errors("reading market.ohlc"):
-            table = open_table(self._catalog, OHLC_TABLE)
+            table = open_table(self._catalog.current(), OHLC_TABLE)
             if table is None or not within:
                 return OHLC_COLUMNS.empty_table()
             bars = table.scan(
@@ -124,7 +129,7 @@ class LakeTables:
             ancestors: not visible yet, or expired.
         """
         with storage_errors("reading market.ohlc"):
-            table = open_table(self._catalog, OHLC_TABLE)
+            table = open_table(self._catalog.current(), OHLC_TABLE)
             head = table.current_snapshot() if table is not None else None
             if table is None or head is None:
                 return OHLC_COLUMNS.empty_table(), 0, list(snapshot_ids)
@@ -139,7 +144,7 @@ class LakeTables:
     def read_ticks(self, ticker: str, *, within: Range, limit: int | None = None) -> pa.Table:
         """Return stored ticks with an exchange time in a range, ascending by time and id."""
         with storage_errors("reading market.ticks"):
-            table = open_table(self._catalog, TICKS_TABLE)
+            table = open_table(self._catalog.current(), TICKS_TABLE)
             if table is None or not within:
                 return TICKS_COLUMNS.empty_table()
             ticks = table.scan(row_filter=ticks_filter([ticker], within)).to_arrow()
@@ -149,7 +154,7 @@ class LakeTables:
     def read_gaps(self, ticker: str) -> pa.Table:
         """Return everything that was said about the gaps of a ticker, in the order it was said."""
         with storage_errors("reading market.gaps"):
-            table = open_table(self._catalog, GAPS_TABLE)
+            table = open_table(self._catalog.current(), GAPS_TABLE)
             if table is None:
                 return GAPS_COLUMNS.empty_table()
             gaps = table.scan(row_filter=gaps_filter(ticker)).to_arrow()
@@ -164,7 +169,7 @@ class LakeTables:
     ) -> tuple[Sequence[market_pb2.Market], int]:
         """See the port."""
         with storage_errors("reading market.symbol_metadata"):
-            table = open_table(self._catalog, SYMBOL_TABLE)
+            table = open_table(self._catalog.current(), SYMBOL_TABLE)
             snapshot = table.current_snapshot() if table is not None else None
             if table is None or snapshot is None:
                 return [], 0
@@ -175,7 +180,7 @@ class LakeTables:
 
     def _starts(self, ticker: str, period_seconds: int, within: Range) -> pa.Array:
         with storage_errors("reading market.ohlc"):
-            table = open_table(self._catalog, OHLC_TABLE)
+            table = open_table(self._catalog.current(), OHLC_TABLE)
             if table is None or not within:
                 return pa.array([], pa.timestamp("us", tz="UTC"))
             found = table.scan(

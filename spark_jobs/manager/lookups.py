@@ -107,6 +107,11 @@ class TableLookups:
             except queue.Empty:
                 return found
 
+    @property
+    def catalog_changes(self) -> int:
+        """How often the catalog's file was found deleted or replaced."""
+        return self._tables.catalog_changes if self._tables is not None else 0
+
     def close(self) -> None:
         """Stop after the question in hand; a read that hangs is left behind."""
         self._questions.put(None)

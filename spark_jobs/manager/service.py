@@ -213,6 +213,7 @@ class ManagerService:
                 ("manager.realtime.refused", self._realtime.refused_count),
                 ("manager.offers.superseded", self._broker.offers_superseded),
                 ("manager.offers.over_bound", self._broker.offers_over_bound),
+                ("manager.catalog.changed", self._lookups.catalog_changes),
             ):
                 self._counters.set(name, count)
         if now_ns >= self._next_prune_ns:

@@ -45,6 +45,7 @@ class MemoryTables:
     Attributes:
         is_away: reads raise RetryableError.
         scans: how often coverage rows of jobs were read.
+        catalog_changes: as a reader of a file would tell.
     """
 
     def __init__(self) -> None:
@@ -55,6 +56,7 @@ class MemoryTables:
         self._snapshot_id = 0
         self.is_away = False
         self.scans = 0
+        self.catalog_changes = 0
 
     def commit(self, row: CoverageRow, *, with_bars: bool = True) -> None:
         """Make a coverage row visible, with a bar in each of its periods."""
