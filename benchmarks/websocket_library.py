@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 
 from benchmarks.report import Latency, Report
 
@@ -54,11 +53,9 @@ def _receiver(name: str, seconds: int) -> None:
     ) as sender:
         port = int(sender.stdout.readline()) if sender.stdout is not None else 0
         latency = Latency()
-        read: Callable[[str, Latency, int], Awaitable[tuple[int, int]]] = (
-            _read_picows if name == "picows" else _read_websockets
-        )
+        read = _read_picows if name == "picows" else _read_websockets
         cpu_ns = time.process_time_ns()
-        first_ns, last_ns = asyncio.run(read(f"ws://127.0.0.1:{port}/", latency, wanted))  # type: ignore[arg-type]
+        first_ns, last_ns = asyncio.run(read(f"ws://127.0.0.1:{port}/", latency, wanted))
         cpu_ns = time.process_time_ns() - cpu_ns
         sender.wait()
     shown = [latency.p_us(p) for p in (50, 99, 99.9, 100)]
