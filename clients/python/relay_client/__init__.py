@@ -14,6 +14,7 @@
 from relay_client.async_client import AsyncClient
 from relay_client.async_subscription import AsyncSubscription
 from relay_client.client import Client
+from relay_client.engine.completeness import Completeness, KnownGap, MissingIds
 from relay_client.engine.items import Origin, Tick
 from relay_client.engine.live_values import (
     CallbackFailed,
@@ -31,8 +32,10 @@ from relay_client.history import Bar, History
 from relay_client.outcome import Outcome, Progress, Request, RequestStatus
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
+from relay_client.stored_ticks import StoredTicks
 from relay_client.subscription import FeedItem, Subscription
 from relay_client.symbols import Symbol
+from relay_client.tick_player import TickPlayer
 
 __all__ = [
     "AsyncClient",
@@ -41,13 +44,16 @@ __all__ = [
     "CallbackFailed",
     "Client",
     "ClientSettings",
+    "Completeness",
     "FeedEvent",
     "FeedItem",
     "FeedState",
     "Gap",
     "History",
     "HistoryJoined",
+    "KnownGap",
     "Loss",
+    "MissingIds",
     "Origin",
     "Outcome",
     "Overrun",
@@ -58,8 +64,10 @@ __all__ = [
     "RequestStatus",
     "Skipped",
     "StateChanged",
+    "StoredTicks",
     "Subscription",
     "Symbol",
     "Tick",
+    "TickPlayer",
     "1h",
 ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from relay.protocol.times import TimeUnit
+from relay_client.archive import read_ticks
 from relay_client.async_subscription import AsyncSubscription
 from relay_client.client import SYMBOLS_MAX, id_of, open_flows
 from relay_client.flow import run_async
@@ -17,6 +18,7 @@ from relay_client.history import History
 from relay_client.outcome import Outcome, Request
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
+from relay_client.stored_ticks import StoredTicks
 from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan
 from relay_client.symbols import Symbol
 from relay_client.times import TimeLike
@@ -126,6 +128,22 @@ class AsyncClient:
             self._flows.symbols(
                 ticker=ticker, exchange=exchange, text=text, refresh=refresh, limit=limit, timeout_s=timeout
             )
+        )
+
+    async def ticks(
+        self,
+        ticker: str,
+        *,
+        start: TimeLike | None = None,
+        end: TimeLike | None = None,
+        last: str | None = None,
+        limit: int | None = None,
+        unit: TimeUnit | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> StoredTicks:
+        """Return stored ticks; see :meth:`relay_client.Client.ticks`."""
+        return await run_async(
+            read_ticks(self._flows, ticker, start=start, end=end, last=last, limit=limit, unit=unit, timeout_s=timeout)
         )
 
     def subscribe(

@@ -10,15 +10,19 @@ from types import TracebackType
 from relay.config import load_settings
 from relay.errors import SettingsError
 from relay.protocol.times import TimeUnit
+from relay_client.archive import read_ticks
+from relay_client.engine.items import Tick
 from relay_client.flow import run
 from relay_client.flows import ClientFlows, OnProgress
-from relay_client.history import History
+from relay_client.history import Bar, History
 from relay_client.outcome import Outcome, Request
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
-from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan
+from relay_client.stored_ticks import StoredTicks
+from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan, topics_of
 from relay_client.subscription import Subscription
 from relay_client.symbols import Symbol
+from relay_client.tick_player import TickPlayer
 from relay_client.times import TimeLike
 
 __all__ = ["SYMBOLS_MAX", "Client", "id_of", "open_flows"]
@@ -257,6 +261,84 @@ class Client:
 
     def _check_tickers(self, plan: Plan, timeout: float | None) -> None:
         run(self._flows.check_tickers(plan.tickers, timeout_s=timeout))
+
+    def ticks(
+        self,
+        ticker: str,
+        *,
+        start: TimeLike | None = None,
+        end: TimeLike | None = None,
+        last: str | None = None,
+        limit: int | None = None,
+        unit: TimeUnit | None = None,
+        timeout: float | None = None,
+    ) -> StoredTicks:
+        """Return stored ticks of a span by exchange time, and how complete they are.
+
+        Ticks are stored a few seconds after they happened, and only while somebody was subscribed.
+
+        Args:
+            ticker: ``BASE/QUOTE.EXCHANGE``.
+            start, end, last, unit: as :meth:`history` takes them.
+            limit: only the first N.
+            timeout: seconds for finding the tables; else ``request_timeout_seconds``.
+
+        Raises:
+            SettingsError: an argument is wrong.
+            RetryableError: relay, catalog or store are away.
+        """
+        return run(
+            read_ticks(
+                self._flows,
+                ticker,
+                start=start,
+                end=end,
+                last=last,
+                limit=limit,
+                unit=unit,
+                timeout_s=timeout,
+            )
+        )
+
+    def replay(
+        self,
+        topics: TopicsLike,
+        *,
+        start: TimeLike,
+        end: TimeLike | None = None,
+        speed: float | None = None,
+        timeout: float | None = None,
+    ) -> TickPlayer:
+        """Play stored ticks and bars as :meth:`subscribe` would give them: a strategy runs unchanged on yesterday.
+
+        ::
+
+            for tick in client.replay("BTC/USDT.BINANCE", start="2026-01-01T00:00Z", end="2026-01-02T00:00Z"):
+                strategy(tick)
+
+        Args:
+            topics: one or many of ``TICKER``, ``TICKER|tick``, ``TICKER|ohlc:SECONDS``; merged by the time at which
+                each item was known (a bar at its end).
+            start, end: exchange times; an end left out is now.
+            speed: seconds of market time in a second; as fast as it goes without.
+            timeout: seconds for each read.
+
+        Raises:
+            SettingsError: an argument is wrong.
+            RetryableError: something is away.
+        """
+        sources: list[Iterable[Tick | Bar]] = []
+        names: list[str] = []
+        for topic in topics_of(topics):
+            ticker = str(topic.ticker)
+            if topic.kind == "tick":
+                sources.append(self.ticks(ticker, start=start, end=end, timeout=timeout))
+            elif topic.kind == "ohlc" and topic.period_seconds is not None:
+                sources.append(self.history(ticker, start=start, end=end, period=topic.period_seconds, timeout=timeout))
+            else:
+                raise SettingsError(f"expected topics of ticks or bars to replay, got {topic}")
+            names.append(str(topic))
+        return TickPlayer(sources, topics=names, speed=speed)
 
     def probe(self, *, timeout: float | None = None) -> RelayInfo:
         """Ask the relay about itself.

@@ -187,6 +187,12 @@ class ClientFlows:
             raise _unexpected(answer)
         return RelayInfo.of(answer)
 
+    def located(self, *, timeout_s: float | None) -> Flow[request_pb2.ProbeReply]:
+        """Await what the relay tells about itself: where the tables are."""
+        seconds = timeout_s if timeout_s is not None else self.settings.request_timeout_seconds
+        reply: request_pb2.ProbeReply = yield from _answer(self.session.locate(timeout_s=seconds), self.session)
+        return reply
+
     def _ask(self, message: Message, timeout_s: float | None) -> Pending[Message]:
         return self.session.ask(
             message, timeout_s=timeout_s if timeout_s is not None else self.settings.request_timeout_seconds

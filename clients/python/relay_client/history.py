@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,10 +9,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from relay.errors import SettingsError
-from relay.protocol.codes import ErrorCode
 from relay.protocol.ranges import Range
 from relay.protocol.scaled import plain_text
 from relay_client.engine.plan import HistoryQuery
+from relay_client.extras import extra
 from relay_client.outcome import Outcome, RequestStatus
 from relay_client.times import from_ns
 
@@ -117,7 +116,7 @@ class History:
         Raises:
             SettingsError: MISSING_EXTRA; pandas is not installed.
         """
-        pandas = _extra("pandas")
+        pandas = extra("pandas")
         table = _with_floats(self._bars) if numbers == "float" else self._bars
         if numbers not in ("exact", "decimal", "float"):
             raise SettingsError(f"expected numbers 'exact', 'decimal' or 'float', got {numbers!r}")
@@ -131,7 +130,7 @@ class History:
         Raises:
             SettingsError: MISSING_EXTRA; polars is not installed.
         """
-        return _extra("polars").from_arrow(self._bars)
+        return extra("polars").from_arrow(self._bars)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """Return a DuckDB relation over the bars, without a copy.
@@ -142,7 +141,7 @@ class History:
         Raises:
             SettingsError: MISSING_EXTRA; duckdb is not installed.
         """
-        module = _extra("duckdb")
+        module = extra("duckdb")
         return (connection or module).from_arrow(self._bars)
 
 
@@ -158,12 +157,3 @@ def _with_floats(table: pa.Table) -> pa.Table:
 
     kinds = [pa.field(f.name, pa.float64() if f.name in _NUMBERS else f.type) for f in table.schema]
     return table.cast(pa.schema(kinds))
-
-
-def _extra(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise SettingsError(
-            f"expected {name} to be installed; install market-relay-client[{name}]", code=ErrorCode.MISSING_EXTRA
-        ) from error

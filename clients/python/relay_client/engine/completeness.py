@@ -1,0 +1,172 @@
+"""How complete the stored ticks of a ticker and span are: ids expected and stored, gaps and causes, time covered.
+
+Pure: rows in, a report out. The present state of a gap is what was said last (``proto/spec/0008-live.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from relay.protocol.ranges import Range, intersect, subtract, union
+
+__all__ = ["Completeness", "GapSaid", "KnownGap", "MissingIds", "fold_gaps", "measure"]
+
+
+@dataclass(frozen=True, slots=True)
+class GapSaid:
+    """One row of ``market.gaps``; ids are None where unknown, ``to_ns`` 0 where the end is not known."""
+
+    state: str
+    cause: str
+    first: int | None
+    last: int | None
+    from_ns: int
+    to_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGap:
+    """A gap as it stands: OPEN (being fetched, or interrupted until now) or UNFILLABLE (will never come)."""
+
+    state: str
+    cause: str
+    first: int | None
+    last: int | None
+    from_ns: int
+    to_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissingIds:
+    """Trade ids that are not stored, inclusive; ``cause`` is the gap's, or UNEXPLAINED."""
+
+    first: int
+    last: int
+    cause: str
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """The report of one ticker and span.
+
+    Attributes:
+        first, last: lowest and highest id stored in the span; None without any.
+        expected, stored: ids from first to last, and how many of them are stored.
+        missing: the rest, by ranges.
+        gaps: gaps that touch the span and are not filled.
+        covered_ns: time of the span that lies in no such gap.
+    """
+
+    ticker: str
+    span: Range
+    first: int | None
+    last: int | None
+    expected: int
+    stored: int
+    missing: tuple[MissingIds, ...]
+    gaps: tuple[KnownGap, ...]
+    covered_ns: int
+
+    @property
+    def missing_count(self) -> int:
+        """Ids between first and last that are not stored."""
+        return self.expected - self.stored
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is missing and no gap touches the span."""
+        return self.stored > 0 and not self.missing and not self.gaps
+
+    @property
+    def covered_parts_per_million(self) -> int:
+        """Share of the span's time that lies in no gap."""
+        length = self.span.end_ns - self.span.start_ns
+        return self.covered_ns * 1_000_000 // length if length else 0
+
+
+def fold_gaps(said: Iterable[GapSaid]) -> list[KnownGap]:
+    """Return the gaps that are still open or will never be filled, from everything that was said in its order."""
+    open_gaps: list[GapSaid] = []
+    for_ever: list[KnownGap] = []
+    for word in said:
+        if word.state == "OPEN":
+            if word not in open_gaps:
+                open_gaps.append(word)
+            continue
+        open_gaps = [gap for gap in open_gaps if not _closes(word, gap)]
+        if word.state == "UNFILLABLE":
+            for_ever.append(_known(word))
+    return [*for_ever, *map(_known, open_gaps)]
+
+
+def measure(ticker: str, span: Range, numbers: Sequence[int], gaps: Iterable[KnownGap]) -> Completeness:
+    """Return the report.
+
+    Args:
+        ticker: of all rows.
+        span: exchange times.
+        numbers: stored ids of the span, ascending, each once.
+        gaps: from :func:`fold_gaps`.
+    """
+    touching = [gap for gap in gaps if gap.from_ns < span.end_ns and _end_ns(gap, span) > span.start_ns]
+    unseen = union(Range(gap.from_ns, _end_ns(gap, span)) for gap in touching)
+    covered = subtract(span, intersect(span, unseen))
+    missing = _missing(numbers, touching)
+    first, last = (numbers[0], numbers[-1]) if numbers else (None, None)
+    expected = 0 if first is None or last is None else last - first + 1
+    return Completeness(
+        ticker=ticker,
+        span=span,
+        first=first,
+        last=last,
+        expected=expected,
+        stored=len(numbers),
+        missing=tuple(missing),
+        gaps=tuple(touching),
+        covered_ns=sum(r.end_ns - r.start_ns for r in covered),
+    )
+
+
+def _closes(word: GapSaid, gap: GapSaid) -> bool:
+    if gap.first is None:
+        return word.first is None or (word.last is not None and gap.last is not None and word.last >= gap.last)
+    if word.first is None or word.first > gap.first:
+        return False
+    return gap.last is None or (word.last is not None and gap.last <= word.last)
+
+
+def _known(gap: GapSaid) -> KnownGap:
+    return KnownGap(gap.state, gap.cause, gap.first, gap.last, gap.from_ns, gap.to_ns)
+
+
+def _end_ns(gap: KnownGap, span: Range) -> int:
+    """The end of a gap; one without an end reaches over the whole rest."""
+    return gap.to_ns or max(span.end_ns, gap.from_ns)
+
+
+def _missing(numbers: Sequence[int], gaps: Sequence[KnownGap]) -> list[MissingIds]:
+    found: list[MissingIds] = []
+    for before, after in pairwise(numbers):
+        at = before + 1
+        while at < after:
+            inside = next((g for g in gaps if _holds(g, at)), None)
+            if inside is not None:
+                end = after - 1 if inside.last is None else min(after - 1, inside.last)
+                found.append(MissingIds(at, end, inside.cause))
+            else:
+                starts = [g.first for g in gaps if g.first is not None and at < g.first < after]
+                end = min(starts, default=after) - 1
+                found.append(MissingIds(at, end, "UNEXPLAINED"))
+            at = end + 1
+    return found
+
+
+def _holds(gap: KnownGap, number: int) -> bool:
+    return (gap.first is None or gap.first <= number) and (gap.last is None or number <= gap.last)

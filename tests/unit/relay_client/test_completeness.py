@@ -1,0 +1,76 @@
+"""The completeness report: gaps folded, ids expected against stored, time covered."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relay.protocol.ranges import Range
+from relay_client.engine.completeness import GapSaid, MissingIds, fold_gaps, measure
+
+SPAN = Range(0, 1_000)
+
+
+def said(state: str, first: int | None, last: int | None, from_ns: int = 0, to_ns: int = 0) -> GapSaid:
+    return GapSaid(state, "SEQUENCE", first, last, from_ns, to_ns)
+
+
+def spans(*words: GapSaid) -> list[tuple[str, int | None, int | None]]:
+    return [(gap.state, gap.first, gap.last) for gap in fold_gaps(words)]
+
+
+def test_a_filled_gap_closes_what_lies_inside_it_whoever_opened_it() -> None:
+    assert spans(said("OPEN", 5, 9), said("FILLED", 5, 9)) == []
+    assert spans(said("OPEN", 5, 9), said("OPEN", 6, 7), said("FILLED", 4, 9)) == []
+    assert spans(said("OPEN", 5, 9), said("FILLED", 6, 9)) == [("OPEN", 5, 9)]
+
+
+def test_a_gap_without_an_end_is_closed_by_the_first_that_begins_at_or_before_it() -> None:
+    assert spans(said("OPEN", 5, None), said("FILLED", 5, 4)) == []
+    assert spans(said("OPEN", 5, None), said("OPEN", 5, 8), said("FILLED", 5, 4)) == [("OPEN", 5, 8)]
+    assert spans(said("OPEN", 5, None), said("FILLED", 6, 9)) == [("OPEN", 5, None)]
+
+
+def test_what_will_never_come_stays_and_the_parts_that_came_do_not() -> None:
+    words = [said("OPEN", 5, 9), said("UNFILLABLE", 7, 7), said("FILLED", 5, 9)]
+    assert spans(*words) == [("UNFILLABLE", 7, 7)]
+    assert spans(said("OPEN", None, 41), said("UNFILLABLE", None, 41)) == [("UNFILLABLE", None, 41)]
+
+
+def test_a_whole_span_is_complete() -> None:
+    report = measure("X", SPAN, [3, 4, 5], [])
+    assert report.is_complete
+    assert (report.expected, report.stored, report.covered_ns) == (3, 3, 1_000)
+    assert report.covered_parts_per_million == 1_000_000
+
+
+def test_missing_ids_are_told_with_the_cause_of_their_gap_or_as_unexplained() -> None:
+    gaps = fold_gaps([GapSaid("UNFILLABLE", "DISCONNECT", 6, 8, 100, 300)])
+    report = measure("X", SPAN, [3, 5, 9, 12], gaps)
+    assert report.missing == (
+        MissingIds(4, 4, "UNEXPLAINED"),
+        MissingIds(6, 8, "DISCONNECT"),
+        MissingIds(10, 11, "UNEXPLAINED"),
+    )
+    assert (report.missing_count, report.covered_ns) == (6, 800)
+    assert not report.is_complete
+
+
+def test_a_gap_that_is_still_open_takes_the_rest_of_the_time() -> None:
+    report = measure("X", SPAN, [3, 4], fold_gaps([said("OPEN", 5, None, from_ns=600)]))
+    assert (report.covered_ns, report.missing_count, report.is_complete) == (600, 0, False)
+
+
+def test_a_gap_beside_the_span_does_not_count() -> None:
+    gaps = fold_gaps([said("UNFILLABLE", 1, 2, 2_000, 3_000), said("UNFILLABLE", None, 0, -500, 0 + -1)])
+    assert measure("X", SPAN, [3], gaps).is_complete
+
+
+@given(st.sets(st.integers(0, 60), min_size=1), st.sets(st.integers(0, 60)))
+def test_stored_and_missing_ids_add_up_to_what_is_expected(stored: set[int], gone: set[int]) -> None:
+    gaps = fold_gaps([said("UNFILLABLE", n, n, 10, 20) for n in sorted(gone - stored)])
+    report = measure("X", SPAN, sorted(stored), gaps)
+    missing = [n for part in report.missing for n in range(part.first, part.last + 1)]
+    assert sorted([*missing, *stored]) == list(range(min(stored), max(stored) + 1))
+    explained = {n for p in report.missing if p.cause != "UNEXPLAINED" for n in range(p.first, p.last + 1)}
+    assert explained == {n for n in missing if n in gone}
