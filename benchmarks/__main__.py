@@ -18,6 +18,7 @@ NAMES = (
     "memory",
     "live_parse",
     "websocket_library",
+    "live_latency",
 )
 
 
