@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
         ("submit_ack", 6, "p50_to_echo_1_in_flight"),
         ("fan_out", 6, "cpu_fast_path_1_subscribers_to_proxy"),
         ("decode_merge", 2, "decode_to_parquet_write"),
+        ("live_parse", 12, "time_Binance_to_plain"),
     ],
 )
 def test_a_quick_run_writes_every_case_and_a_ratio_to_its_baseline(name, cases, ratio, tmp_path):
