@@ -55,6 +55,11 @@ class ItemBuffer:
     def __len__(self) -> int:
         return len(self._items) + len(self._newest)
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether it is closed and empty."""
+        return self._is_closed and not self._items and not self._newest
+
     def push(self, items: Iterable[Any]) -> None:
         """Append items; never waits for a reader."""
         with self._changed:

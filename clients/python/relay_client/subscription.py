@@ -162,6 +162,11 @@ class Subscription:
         """State of each ticker's feed, see :class:`FeedState`."""
         return self._core.states()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has ended and everything buffered was taken."""
+        return self._core.buffer.is_exhausted
+
     def __iter__(self) -> Subscription:
         return self
 

@@ -347,9 +347,9 @@ FATES = st.sampled_from(["arrives", "arrives", "arrives", "is lost", "is lost fo
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("trade"), FATES),
-        st.tuples(st.just("hand over"), st.integers(0, 4)),
+        st.tuples(st.just("hand_over"), st.integers(0, 4)),
         st.tuples(st.just("beat"), st.none()),
-        st.tuples(st.just("pass"), st.sampled_from([0.1, 1.0, 20.0])),
+        st.tuples(st.just("wait"), st.sampled_from([0.1, 1.0, 20.0])),
         st.tuples(st.just("cut"), st.booleans()),
     ),
     min_size=1,
@@ -357,48 +357,61 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+class Sender:
+    """Executes the steps of one run."""
+
+    def __init__(self, *, is_strict: bool) -> None:
+        self.model = FeedModel(is_strict=is_strict)
+        self.model.trade(1)
+        self.newest = 1
+        self.delayed: list[market_pb2.Tick] = []
+        self.for_ever: set[int] = set()
+
+    def trade(self, fate: str) -> None:
+        self.newest += 1
+        message = self.model.stamped(self.newest, is_logged=fate != "is lost for ever")
+        if fate == "is lost for ever":
+            self.for_ever.add(self.newest)
+        elif fate == "is delayed":
+            self.delayed.append(message)
+        elif fate != "is lost":
+            for _ in range(2 if fate == "is doubled" else 1):
+                self.model.feed.take(message, self.model.now_ns)
+
+    def hand_over(self, count: int) -> None:
+        """The next publisher repeats what it cannot know to be logged."""
+        self.model.hand_over()
+        repeated = range(max(1, self.newest - count + 1), self.newest + 1)
+        self.model.trade(*(n for n in repeated if n not in self.for_ever))
+
+    def beat(self, _: object = None) -> None:
+        self.model.beat(self.newest)
+
+    def wait(self, seconds: float) -> None:
+        self.model.run(seconds)
+        for message in self.delayed:
+            self.model.feed.take(message, self.model.now_ns)
+        self.delayed.clear()
+
+    def cut(self, _: object = None) -> None:
+        self.model.feed.on_relay_away()
+        self.model.run(0.2)
+        self.model.feed.on_in_force(self.model.now_ns, was_cut=True)
+
+
+@settings(max_examples=300, deadline=None)
 @given(steps=STEPS, is_strict=st.booleans())
 def test_whatever_happens_on_the_way_received_and_reported_lost_are_what_was_sent(steps, is_strict):
-    model = FeedModel(is_strict=is_strict)
-    model.trade(1)
-    delayed: list[market_pb2.Tick] = []
-    for_ever: set[int] = set()
-    newest = 1
+    sender = Sender(is_strict=is_strict)
     for step, how in steps:
-        if step == "trade":
-            newest += 1
-            message = model.stamped(newest, is_logged=how != "is lost for ever")
-            if how == "is lost for ever":
-                for_ever.add(newest)
-            elif how == "is delayed":
-                delayed.append(message)
-            elif how != "is lost":
-                for _ in range(2 if how == "is doubled" else 1):
-                    model.feed.take(message, model.now_ns)
-        elif step == "hand over":
-            model.hand_over()
-            # The next publisher repeats what it cannot know to be logged.
-            repeated = [n for n in range(max(1, newest - how + 1), newest + 1) if n not in for_ever]
-            model.trade(*repeated)
-        elif step == "beat":
-            model.beat(newest)
-        elif step == "cut":
-            model.feed.on_relay_away()
-            model.run(0.2)
-            model.feed.on_in_force(model.now_ns, was_cut=True)
-        else:
-            model.run(how)
-            for message in delayed:
-                model.feed.take(message, model.now_ns)
-            delayed.clear()
-    for message in delayed:
-        model.feed.take(message, model.now_ns)
-    model.beat(newest)
-    model.run(200)
+        getattr(sender, step)(how)
+    sender.wait(0)
+    sender.beat()
+    sender.wait(200)
+    model, for_ever = sender.model, sender.for_ever
     delivered = model.delivered
     assert len(set(delivered)) == len(delivered)
-    assert set(delivered) == set(range(1, newest + 1)) - for_ever
+    assert set(delivered) == set(range(1, sender.newest + 1)) - for_ever
     assert model.counters.received == len(delivered)
     assert model.counters.lost == len(for_ever) == sum(loss.count for loss in model.losses)
     if is_strict:

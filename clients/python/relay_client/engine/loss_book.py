@@ -49,6 +49,7 @@ class _Hole:
     due_ns: int
     ids: Span | None = None
     is_probe: bool = False
+    is_quiet: bool = False
     size: int = 0
     way: int = 0
     failures: int = 0
@@ -105,11 +106,19 @@ class LossBook:
     def __bool__(self) -> bool:
         return bool(self._holes)
 
-    def open_sequences(self, epoch: int, span: Span, *, between: tuple[int | None, int | None], now_ns: int) -> None:
-        """Sequences of an epoch are missing, between the trades of two ids where they are known."""
+    def open_sequences(
+        self,
+        epoch: int,
+        span: Span,
+        *,
+        between: tuple[int | None, int | None],
+        now_ns: int,
+        is_quiet: bool = False,
+    ) -> None:
+        """Sequences of an epoch are missing, between the trades of two ids where known; a quiet one is not reported."""
         before, after = between
         ids = (before + 1, after - 1) if before is not None and after is not None and after - before > 1 else None
-        self._add(_Hole(epoch, *span, now_ns, now_ns + self._rules.settle_ns, ids))
+        self._add(_Hole(epoch, *span, now_ns, now_ns + self._rules.settle_ns, ids, is_quiet=is_quiet))
 
     def open_ids(self, first: int, last: int, *, now_ns: int) -> None:
         """Trade ids are missing."""
@@ -243,7 +252,7 @@ class LossBook:
             return
         reason = hole.reason or "the log did not have it in time"
         if hole.epoch:
-            spans = self._ledger.give_up(hole.epoch, hole.first, hole.last)
+            spans = self._ledger.give_up(hole.epoch, hole.first, hole.last, is_reported=not hole.is_quiet)
             known = self._ids.lost.count(*hole.ids) if self._ids is not None and hole.ids is not None else 0
             count = _size(spans) - known
             self._mark_lost(hole, count)
@@ -258,7 +267,7 @@ class LossBook:
 
     def _mark_lost(self, hole: _Hole, count: int) -> None:
         """Where it is plain which trades the lost messages were, no other hole may report them again."""
-        if self._ids is None or hole.ids is None:
+        if self._ids is None or hole.ids is None or hole.is_quiet:
             return
         spans = [s for w in self._ids.wanted(*hole.ids) for s in self._ids.lost.absent(*w)]
         if _size(spans) <= count:
@@ -266,7 +275,7 @@ class LossBook:
                 self._ids.lost.add_span(*span)
 
     def _report(self, hole: _Hole, count: int, sequences: Sequence[Span], reason: str) -> None:
-        if count <= 0:
+        if count <= 0 or hole.is_quiet:
             return
         self._counters.lost += count
         ids = ("", "") if hole.ids is None else (str(hole.ids[0]), str(hole.ids[1]))

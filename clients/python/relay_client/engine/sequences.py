@@ -83,7 +83,7 @@ class SequenceLedger:
         stream = self._streams.get(epoch)
         return stream.missing.count(first, last) if stream is not None else 0
 
-    def give_up(self, epoch: int, first: int, last: int) -> list[Span]:
+    def give_up(self, epoch: int, first: int, last: int, *, is_reported: bool) -> list[Span]:
         """Take what is missing of a span for lost, and return it."""
         stream = self._streams.get(epoch)
         if stream is None:
@@ -91,7 +91,8 @@ class SequenceLedger:
         lost = stream.missing.present(first, last)
         for span in lost:
             stream.missing.remove_span(*span)
-            stream.lost.add_span(*span)
+            if is_reported:
+                stream.lost.add_span(*span)
         return lost
 
     def _begin(self, epoch: int, sequence: int) -> Arrival:

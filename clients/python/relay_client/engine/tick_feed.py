@@ -55,6 +55,7 @@ class TickFeed:
         self._claimed: int | None = None
         self._tail: tuple[int, int] | None = None
         self._is_direct = self._order is None and self._join is None
+        self._is_rejoining = False
 
     @property
     def is_busy(self) -> bool:
@@ -67,7 +68,7 @@ class TickFeed:
         if stream is not None and stamp.topic_sequence == stream.next and stamp.publisher_epoch == stream.epoch:
             stream.next += 1
         elif stamp.publisher_epoch:
-            self._on_stamp(message, now_ns)
+            self._on_stamp(message, Origin.LIVE, now_ns)
         self._admit(message, Origin.LIVE, now_ns)
 
     def on_gap(self, gap: market_pb2.Gap, now_ns: int) -> None:
@@ -128,7 +129,7 @@ class TickFeed:
         else:
             for message in messages:
                 if self._ledger.stream(message.stamp.publisher_epoch) is not None:
-                    self._on_stamp(message, now_ns)
+                    self._on_stamp(message, Origin.REPAIR, now_ns)
                 self._admit(message, Origin.REPAIR, now_ns)
             self._book.on_answer(next_from, now_ns)
         self.on_tick(now_ns)
@@ -155,27 +156,49 @@ class TickFeed:
                 self._order.skip(self._ids.wanted(first, last), now_ns)
             self._order.on_tick(now_ns)
 
-    def _on_stamp(self, message: market_pb2.Tick, now_ns: int) -> None:
+    def _on_stamp(self, message: market_pb2.Tick, origin: Origin, now_ns: int) -> None:
         epoch, sequence = message.stamp.publisher_epoch, message.stamp.topic_sequence
         before, known, newest = self._stream, self._ledger.stream(epoch), self._ids.newest
         first = known.next if known is not None else 0
         number = number_of(message.trade_id)
         arrival = self._ledger.take(epoch, sequence)
-        self._stream = self._ledger.current
+        if origin is Origin.LIVE:
+            self._stream = self._ledger.current
+            if before is not None and before.epoch != epoch:
+                self._is_rejoining = self._join is None
         if arrival is Arrival.JUMP:
-            self._book.open_sequences(epoch, (first, sequence - 1), between=(newest, number), now_ns=now_ns)
+            # While rejoining, and in a tail that ids have passed already, what is missing is counted by the ids.
+            is_passed = origin is Origin.REPAIR and number is not None and number <= (newest or 0)
+            self._book.open_sequences(
+                epoch,
+                (first, sequence - 1),
+                between=(newest, number),
+                now_ns=now_ns,
+                is_quiet=is_passed or (self._is_rejoining and number is not None),
+            )
         elif arrival is Arrival.FOUND and (number is None or number not in self._ids.lost):
             self._counters.lost -= 1
         elif arrival in (Arrival.FIRST, Arrival.NEW_EPOCH):
             if before is not None:
                 self._book.probe(before.epoch, before.next, now_ns=now_ns)
-            known_until = max(newest or 0, self._claimed or 0)
-            if number is not None and newest is not None and number > known_until + 1 and self._join is None:
-                self._book.open_ids(known_until + 1, number - 1, now_ns=now_ns)
+            self._is_rejoining = self._is_rejoining or (origin is Origin.LIVE and self._join is None)
+
+    def _rejoin(self, number: int, origin: Origin, now_ns: int) -> None:
+        """Under another epoch, stamps do not tell what was lost before: the first new id does."""
+        newest = self._ids.newest
+        known_until = max(newest or 0, self._claimed or 0)
+        if newest is not None and number <= known_until:
+            return
+        # What a replay brings may be of the epoch before.
+        self._is_rejoining = origin is not Origin.LIVE
+        if newest is not None and number > known_until + 1:
+            self._book.open_ids(known_until + 1, number - 1, now_ns=now_ns)
 
     def _admit(self, message: market_pb2.Tick, origin: Origin, now_ns: int) -> None:
         trade_id, counters = message.trade_id, self._counters
         number = number_of(trade_id)
+        if self._is_rejoining and number is not None:
+            self._rejoin(number, origin, now_ns)
         if not self._ids.take(trade_id, number):
             counters.repeated += origin is Origin.LIVE
             return
