@@ -6,7 +6,6 @@ An open connection goes on reading a deleted file for ever and never learns that
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog
@@ -99,7 +98,7 @@ class FollowedCatalog:
         if self._file is None:
             return None
         try:
-            status = os.stat(self._file)
+            status = self._file.stat()
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 
 from pyiceberg.table import Table
 
-__all__ = ["SourceOffsets", "stored_offsets"]
+__all__ = ["HISTORY_JOB", "SourceOffsets", "stored_offsets"]
+
+HISTORY_JOB = "history"
+"""Name under which the history job keeps its offsets."""
 
 _JOB = "market-relay.job"
 _SOURCE = "market-relay.source"

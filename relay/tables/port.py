@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -58,6 +58,12 @@ class TableReader(Protocol):
 
     def job_coverage(self, job_ids: Sequence[str]) -> Sequence[CoverageRow]:
         """Return all coverage rows of the jobs, in one scan."""
+
+    def log_reached(self, cluster_id: str, topic_id: str) -> Mapping[int, int]:
+        """Return up to which offset of each partition of a history log every batch is in ``market.coverage``.
+
+        A partition that is left out has not been read as far as is known; a log of another identity reaches nothing.
+        """
 
     def bars_snapshot_id(self) -> int:
         """Return the current snapshot of ``market.ohlc``; 0 when it has none yet."""

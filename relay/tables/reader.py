@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ from relay.tables.filters import (
     ticks_filter,
 )
 from relay.tables.markets import market_of_row
+from relay.tables.offsets import HISTORY_JOB, SourceOffsets, stored_offsets
 from relay.tables.port import CoverageRow
 from relay.tables.schema import (
     COVERAGE_TABLE,
@@ -28,6 +29,7 @@ from relay.tables.schema import (
     GAPS_TABLE,
     OHLC_COLUMNS,
     OHLC_TABLE,
+    QUARANTINE_TABLE,
     SYMBOL_TABLE,
     TICKS_COLUMNS,
     TICKS_TABLE,
@@ -72,6 +74,17 @@ class LakeTables:
                 return []
             found = table.scan(row_filter=jobs_filter(job_ids)).to_arrow()
         return [_coverage_row(row) for row in found.to_pylist()]
+
+    def log_reached(self, cluster_id: str, topic_id: str) -> Mapping[int, int]:
+        """See the port; quarantine is committed after coverage, so what it has reached is covered, too."""
+        reached = SourceOffsets(HISTORY_JOB, cluster_id, topic_id)
+        with storage_errors("reading how far the tables have come"):
+            for name in (QUARANTINE_TABLE, COVERAGE_TABLE):
+                table = open_table(self._catalog.current(), name)
+                if table is not None:
+                    stored = stored_offsets(table, job=HISTORY_JOB, cluster_id=cluster_id, topic_id=topic_id)
+                    reached = reached.advanced(stored.end_offsets)
+        return reached.end_offsets
 
     def bars_snapshot_id(self) -> int:
         """See the port."""

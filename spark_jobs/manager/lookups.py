@@ -17,6 +17,7 @@ from relay.tables.port import CoverageRow, TableReader
 from relay.transport import Waker
 from spark_jobs.manager.engine.evidence import (
     Evidence,
+    LogEnds,
     beginning,
     covered_by,
     is_miscounted,
@@ -33,9 +34,10 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JobsQuestion:
-    """Look at the tables for these jobs, as they are now."""
+    """Look at the tables for these jobs, as they are now; with what the event log held lately, where it is known."""
 
     jobs: tuple[Job, ...]
+    log_ends: LogEnds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class TableLookups:
         if self._tables is None:
             self._tables = self._open_tables()
         if isinstance(question, JobsQuestion):
-            return Answered(tuple(look_at_jobs(self._tables, question.jobs)))
+            return Answered(tuple(look_at_jobs(self._tables, question.jobs, log_ends=question.log_ends)))
         return _find_symbols(self._tables, question)
 
 
@@ -145,21 +147,32 @@ def _find_symbols(tables: TableReader, question: SymbolsQuestion) -> SymbolsFoun
     return SymbolsFound(question, tuple(markets), snapshot_id, len(stored))
 
 
-def look_at_jobs(tables: TableReader, jobs: Sequence[Job]) -> list[Evidence]:
+def look_at_jobs(tables: TableReader, jobs: Sequence[Job], *, log_ends: LogEnds | None = None) -> list[Evidence]:
     """Return the evidence for jobs: one scan for their coverage rows, then bars where a job may end.
+
+    How far the log has been read is asked first: a row that is not seen after that does not come out of it any more.
 
     Raises:
         RetryableError: the tables are away.
     """
+    log_read_ns = _log_read_ns(tables, log_ends)
     started = [job.job_id for job in jobs if job.attempt]
     rows: defaultdict[str, list[CoverageRow]] = defaultdict(list)
     for row in tables.job_coverage(started) if started else ():
         rows[row.job_id].append(row)
     stored = _stored_coverage(tables, [job for job in jobs if job.state is JobState.CHECKING or job.closing])
     bars = _BarCounts(tables)
-    return [
+    looks = [
         _look(bars, replace(job, stored=(*job.stored, *stored.get(job.job_id, ()))), rows[job.job_id]) for job in jobs
     ]
+    return [replace(evidence, log_read_ns=log_read_ns) for evidence in looks]
+
+
+def _log_read_ns(tables: TableReader, log_ends: LogEnds | None) -> int:
+    if log_ends is None:
+        return 0
+    reached = tables.log_reached(log_ends.cluster_id, log_ends.topic_id)
+    return log_ends.asked_ns if log_ends.is_read(reached) else 0
 
 
 def _stored_coverage(tables: TableReader, jobs: Iterable[Job]) -> dict[str, Sequence[Range]]:

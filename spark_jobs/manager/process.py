@@ -14,6 +14,7 @@ from relay.eventlog import EventLog
 from relay.observability import Counters, StatusServer
 from relay.tables.port import TableReader
 from relay.transport import Waker, new_context
+from spark_jobs.manager.log_watch import LogWatch
 from spark_jobs.manager.lookups import TableLookups
 from spark_jobs.manager.loop import close_sockets, open_sockets, run_loop
 from spark_jobs.manager.replays import ReplayDesk
@@ -77,6 +78,7 @@ def run_manager(
     store = SqliteJobStore(settings.store_path)
     sockets = open_sockets(context, settings)
     lookups = TableLookups(open_tables, waker)
+    log_watch = LogWatch(open_log, topic_prefix=settings.topic_prefix)
     replays = ReplayDesk(open_log, topic_prefix=settings.topic_prefix, waker=waker)
     service = ManagerService(
         settings,
@@ -86,6 +88,7 @@ def run_manager(
         sockets=sockets,
         counters=counters,
         now_ns=time.time_ns(),
+        log_watch=log_watch,
     )
     status = StatusServer(
         address=settings.status_address, port=settings.status_port, counters=counters, status=service.status
@@ -98,6 +101,7 @@ def run_manager(
         close_sockets(sockets)
         lookups.close()
         replays.close()
+        log_watch.close()
         store.close()
         context.term()
         waker.close()

@@ -25,6 +25,7 @@ from spark_jobs.manager.engine.work import WorkEngine, is_sound
 from spark_jobs.manager.executor import CommandExecutor
 from spark_jobs.manager.forwarder import NotificationForwarder
 from spark_jobs.manager.intake import RequestIntake
+from spark_jobs.manager.log_watch import LogWatch
 from spark_jobs.manager.lookups import Answered, Failed, JobsQuestion, TableLookups
 from spark_jobs.manager.ports import JobStore
 from spark_jobs.manager.publisher import Publisher
@@ -35,6 +36,8 @@ from spark_jobs.manager.symbols import SymbolDesk
 __all__ = ["ManagerService", "ManagerSockets"]
 
 _log = structlog.get_logger(__name__)
+_SLOW_COVERAGE_NS = 5 * NANOSECONDS
+"""After so long it is asked whether what an attempt delivered is still in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class ManagerService:
         sockets: bound ones.
         counters: of the process.
         now_ns: present time.
+        log_watch: tells where the event log ends, so that lost records are fetched again; None to trust the log.
     """
 
     def __init__(
@@ -70,10 +74,12 @@ class ManagerService:
         sockets: ManagerSockets,
         counters: Counters,
         now_ns: int,
+        log_watch: LogWatch | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
         self._lookups = lookups
+        self._log_watch = log_watch
         self._replays = replays
         self._counters = counters
         self._limits = EnvelopeLimits(settings.message_bytes_max, settings.frames_max)
@@ -188,9 +194,11 @@ class ManagerService:
         if now_ns >= self._next_reconcile_ns:
             self._next_reconcile_ns = now_ns + self._settings.reconcile_seconds * NANOSECONDS
             self._book.mark_all()
+            if self._log_watch and self._book.waits_for_coverage(delivered_before_ns=now_ns - _SLOW_COVERAGE_NS):
+                self._log_watch.ask()
         if not self._is_looking and (jobs := self._book.take_marked(now_ns=now_ns)):
             self._is_looking = True
-            self._lookups.ask(JobsQuestion(tuple(jobs)))
+            self._lookups.ask(JobsQuestion(tuple(jobs), self._log_watch.latest if self._log_watch else None))
         self._keep_up(now_ns=now_ns)
 
     def status(self) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -46,6 +46,7 @@ class MemoryTables:
         is_away: reads raise RetryableError.
         scans: how often coverage rows of jobs were read.
         catalog_changes: as a reader of a file would tell.
+        reached: end offsets by partition, of each log by cluster and topic id.
     """
 
     def __init__(self) -> None:
@@ -57,6 +58,7 @@ class MemoryTables:
         self.is_away = False
         self.scans = 0
         self.catalog_changes = 0
+        self.reached: dict[tuple[str, str], Mapping[int, int]] = {}
 
     def commit(self, row: CoverageRow, *, with_bars: bool = True) -> None:
         """Make a coverage row visible, with a bar in each of its periods."""
@@ -93,6 +95,10 @@ class MemoryTables:
         with self._lock:
             self.scans += 1
             return [row for row in self._rows if row.job_id in set(job_ids)]
+
+    def log_reached(self, cluster_id: str, topic_id: str) -> Mapping[int, int]:
+        self._check()
+        return self.reached.get((cluster_id, topic_id), {})
 
     def bars_snapshot_id(self) -> int:
         self._check()

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from relay.eventlog import LogIdentity
 from relay.observability import Counters
-from relay.tables.offsets import SourceOffsets
+from relay.tables.offsets import HISTORY_JOB, SourceOffsets
 from relay.tables.schema import COVERAGE_TABLE, OHLC_TABLE, QUARANTINE_TABLE, SYMBOL_TABLE
 from relay.tables.writer import IcebergTables
 from spark_jobs.jobs.history.batch import MicroBatch
@@ -29,7 +29,7 @@ from spark_jobs.jobs.history.writers import BarsWriter
 
 __all__ = ["Committed", "HistoryCommitter"]
 
-JOB = "history"
+JOB = HISTORY_JOB
 _LOG = logging.getLogger(__name__)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -55,6 +55,32 @@ class Verdict(Enum):
     WAIT = "wait"
     FETCH = "fetch"
     END = "end"
+    LOST = "lost"
+    """What an attempt had written to the log is not there any more: fetch it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnds:
+    """What the event log of history held at a time.
+
+    Attributes:
+        cluster_id, topic_id: which log this is.
+        oldest, ends: by partition: the oldest offset that is kept, and the one after the last record.
+        asked_ns: every record that was acknowledged before this time lies before the ends, or is gone.
+    """
+
+    cluster_id: str
+    topic_id: str
+    oldest: tuple[int, ...]
+    ends: tuple[int, ...]
+    asked_ns: int
+
+    def is_read(self, reached: Mapping[int, int]) -> bool:
+        """Return whether end offsets by partition, reached in this very log, leave nothing of it unread."""
+        return all(
+            end <= max(oldest, reached.get(partition, 0))
+            for partition, (oldest, end) in enumerate(zip(self.oldest, self.ends, strict=True))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +98,7 @@ class Evidence:
         snapshot_id: of ``market.ohlc``.
         is_miscounted: the visible rows of the attempt are not as many as its last batch says.
         is_closing: the job was closing when it was looked at, so that bars were counted whatever was covered.
+        log_read_ns: whatever the log had acknowledged before this time is in the tables, or is gone; 0 for unknown.
     """
 
     job_id: str
@@ -84,6 +111,7 @@ class Evidence:
     snapshot_id: int = 0
     is_miscounted: bool = False
     is_closing: bool = False
+    log_read_ns: int = 0
 
 
 def can_pass(error_code: str) -> bool:
@@ -135,13 +163,33 @@ def judge(job: Job, evidence: Evidence, *, attempts_max: int) -> Verdict:
         return Verdict.END
     if job.state is JobState.CHECKING:
         return Verdict.FETCH
-    if job.state is JobState.DISPATCHED or evidence.last is None:
+    if job.state is JobState.DISPATCHED:
         return Verdict.WAIT
-    if can_pass(evidence.last.error_code):
-        if job.state is JobState.QUEUED:
-            return Verdict.WAIT
-        return Verdict.FETCH if job.attempts_counted < attempts_max else Verdict.END
-    return Verdict.END
+    if evidence.last is None:
+        return Verdict.LOST if is_delivery_lost(job, evidence) else Verdict.WAIT
+    return _judge_closed(job, evidence, evidence.last, is_last_attempt=job.attempts_counted >= attempts_max)
+
+
+def _judge_closed(job: Job, evidence: Evidence, last: CoverageRow, *, is_last_attempt: bool) -> Verdict:
+    """Decide by the closing row of an attempt that left something open."""
+    if job.state is JobState.QUEUED and (job.error_code or can_pass(last.error_code)):
+        return Verdict.WAIT
+    if is_last_attempt:
+        return Verdict.END
+    if can_pass(last.error_code):
+        return Verdict.FETCH
+    return Verdict.LOST if is_progress_lost(job, evidence) else Verdict.END
+
+
+def is_delivery_lost(job: Job, evidence: Evidence) -> bool:
+    """Return whether the history job has read all that the log held after the delivery, and met no closing batch."""
+    is_waiting = job.state is JobState.DELIVERED and not job.error_code and evidence.attempt == job.attempt
+    return is_waiting and 0 < job.delivered_ns < evidence.log_read_ns
+
+
+def is_progress_lost(job: Job, evidence: Evidence) -> bool:
+    """Return whether the log had acknowledged more than has come by the closing row, before which all batches lie."""
+    return any(subtract(piece, evidence.covered) for piece in job.logged)
 
 
 def missing_of(job: Job, evidence: Evidence, wanted: Range) -> list[Range]:

@@ -19,6 +19,8 @@ from spark_jobs.manager.engine.requests import RequestRules, new_history_job
 
 __all__ = ["JobBook", "JobRules"]
 
+_LOST = "the event log does not hold any more what it had acknowledged; look whether its data was deleted"
+
 
 @dataclass(frozen=True, slots=True)
 class JobRules:
@@ -123,6 +125,10 @@ class JobBook:
         for job_id in self._jobs:
             self.mark(job_id)
 
+    def waits_for_coverage(self, *, delivered_before_ns: int) -> bool:
+        """Return whether an attempt that was delivered before a time has not been seen in the tables yet."""
+        return any(0 < job.delivered_ns < delivered_before_ns for job in self._jobs.values())
+
     def take_marked(self, *, now_ns: int) -> list[Job]:
         """Return the jobs to look at now, and forget their marks."""
         return self._looks.take(self._jobs, now_ns=now_ns)
@@ -169,7 +175,15 @@ class JobBook:
         return [self.save(failed)]
 
     def try_again(
-        self, job: Job, *, code: str, text: str, now_ns: int, is_counted: bool = True, is_reported: bool = False
+        self,
+        job: Job,
+        *,
+        code: str,
+        text: str,
+        now_ns: int,
+        is_counted: bool = True,
+        is_reported: bool = False,
+        keeps_reason: bool = False,
     ) -> list[Command]:
         """Let a job wait for its next attempt, or let it close when the bound is reached.
 
@@ -180,6 +194,7 @@ class JobBook:
             is_counted: False when the attempt shall not count.
             is_reported: True when the worker told of its failure: the next attempt waits, longer each time, and
                 the job does not end before the closing batch of the last one is visible.
+            keeps_reason: True when that batch is visible and must not end the job that waits for its next attempt.
         """
         counted = job.attempts_counted - (0 if is_counted else 1)
         if counted >= self._rules.attempts_max:
@@ -195,8 +210,8 @@ class JobBook:
             deadline_ns=job.deadline_ns or now_ns + self._rules.deadline_ns,
             delivered_ns=0,
             assignment=None,
-            error_code="",
-            error_message="",
+            error_code=code if keeps_reason else "",
+            error_message=text if keeps_reason else "",
         )
         self._enqueue(waiting)
         self.mark(job.job_id, is_urgent=True)
@@ -233,6 +248,8 @@ class JobBook:
             job, stored=evidence.covered, logged=(), resume_ns=piece.end_ns, bars_before=evidence.bars_before
         )
         last = evidence.last
+        if verdict is Verdict.LOST:
+            return self.try_again(seen, code=ErrorCode.STORAGE, text=_LOST, now_ns=now_ns, keeps_reason=True)
         return self.try_again(
             seen,
             code=last.error_code if last else "",

@@ -97,6 +97,8 @@ class WorkEngine:
             job = replace(
                 self._book.jobs[lease.job_id],
                 state=JobState.DISPATCHED,
+                error_code="",
+                error_message="",
                 attempt=lease.attempt,
                 attempts_counted=self._book.jobs[lease.job_id].attempts_counted + 1,
                 progress_rows=0,

@@ -13,6 +13,7 @@ from relay.protocol.v1 import request_pb2, work_pb2
 from relay.tables.port import CoverageRow
 from spark_jobs.manager.engine.broker import Broker, BrokerLimits
 from spark_jobs.manager.engine.commands import Answer, Command, EndJob, Publish, SendWork
+from spark_jobs.manager.engine.evidence import LogEnds
 from spark_jobs.manager.engine.jobs import JobBook, JobRules
 from spark_jobs.manager.engine.model import Job, Request
 from spark_jobs.manager.engine.realtime import RealtimeBook, RealtimeRules
@@ -63,6 +64,7 @@ class World:
     published: dict[str, Notification] = field(default_factory=dict)
     ended: list[Job] = field(default_factory=list)
     sequence: int = 0
+    log_ends: LogEnds | None = None
 
     def __post_init__(self) -> None:
         self.restart()
@@ -103,7 +105,7 @@ class World:
     def look(self) -> None:
         """Look at the tables for all marked jobs until none is marked."""
         while jobs := self.book.take_marked(now_ns=self.now_ns):
-            for evidence in look_at_jobs(self.tables, jobs):
+            for evidence in look_at_jobs(self.tables, jobs, log_ends=self.log_ends):
                 self.run(self.book.weigh(evidence, now_ns=self.now_ns))
 
     def reconcile(self) -> None:
