@@ -51,6 +51,7 @@ class _Hole:
     is_probe: bool = False
     is_quiet: bool = False
     size: int = 0
+    unseen: int = 0
     way: int = 0
     failures: int = 0
     cursor: int = 0
@@ -198,6 +199,8 @@ class LossBook:
             self._out.append(Repaired(self._topic, repaired))
 
     def _add(self, hole: _Hole) -> None:
+        if self._ids is not None and hole.ids is not None:
+            hole.unseen = _size(self._ids.unseen(*hole.ids))
         hole.size = self._left(hole)
         self._holes.append(hole)
         if not self._rules.is_repairing:
@@ -231,8 +234,16 @@ class LossBook:
         if hole.is_probe:
             return 0
         if hole.epoch:
-            return self._ledger.missing(hole.epoch, hole.first, hole.last)
+            missing = self._ledger.missing(hole.epoch, hole.first, hole.last)
+            return missing - self._came_otherwise(hole, missing)
         return _size(self._ids.wanted(hole.first, hole.last)) if self._ids is not None else 0
+
+    def _came_otherwise(self, hole: _Hole, missing: int) -> int:
+        """Return how many of a hole's trades have come under other stamps, as after a hand-over."""
+        if self._ids is None or hole.ids is None:
+            return 0
+        came = hole.unseen - _size(self._ids.unseen(*hole.ids))
+        return min(missing, max(0, came - (hole.last - hole.first + 1 - missing)))
 
     def _end_way(self, hole: _Hole, now_ns: int) -> None:
         hole.cursor = 0
@@ -252,9 +263,10 @@ class LossBook:
             return
         reason = hole.reason or "the log did not have it in time"
         if hole.epoch:
+            left = self._left(hole)
             spans = self._ledger.give_up(hole.epoch, hole.first, hole.last, is_reported=not hole.is_quiet)
             known = self._ids.lost.count(*hole.ids) if self._ids is not None and hole.ids is not None else 0
-            count = _size(spans) - known
+            count = left - known
             self._mark_lost(hole, count)
             self._report(hole, count, spans, reason)
         elif self._ids is not None:
