@@ -24,8 +24,8 @@ def command(data_folder: Path | None, urls: tuple[str, ...], wanted: tuple[str, 
     Exit codes: 0 shown, 1 nothing answers.
     """
     from relay.config import load_settings
+    from relay.supervisor.data_folder import read_state
     from relay.supervisor.settings import UpSettings
-    from relay.supervisor.supervise import read_state
 
     settings = load_settings(UpSettings, overrides={"data_folder": data_folder})
     state: dict[str, Any] = read_state(settings.data_folder) or {"parts": []}

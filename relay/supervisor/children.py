@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from relay.supervisor.plan import Part
 from relay.supervisor.restarts import RestartPolicy
 
@@ -90,16 +92,34 @@ def get_json(url: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def is_ready(part: Part) -> bool:
-    """Ask a part whether it is ready."""
+def is_ready(part: Part, pid: int | None) -> bool:
+    """Ask a part whether it is ready; a port that somebody else than its process (or child) holds does not count."""
+    if pid is None:
+        return False
     if part.ready_url:
         try:
             return get_json(part.ready_url) is not None
-        except OSError:
+        except (OSError, ValueError):
             return False
     with socket.socket() as probe:
         probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", part.ready_port)) == 0
+        if probe.connect_ex(("127.0.0.1", part.ready_port)) != 0:
+            return False
+    return _listens(pid, part.ready_port)
+
+
+def _listens(pid: int, port: int) -> bool:
+    try:
+        root = psutil.Process(pid)
+        return any(
+            connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+            for process in (root, *root.children(recursive=True))
+            for connection in process.net_connections("tcp")
+        )
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
 
 
 def stop_all(children: Iterable[Child], *, within_s: float) -> list[str]:

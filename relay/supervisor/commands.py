@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 import urllib.error
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from rich.table import Table
 from relay.config import load_settings
 from relay.errors import RetryableError, SettingsError
 from relay.supervisor.children import get_json
+from relay.supervisor.data_folder import read_state
 from relay.supervisor.plan import RELAY
 from relay.supervisor.settings import UpSettings
-from relay.supervisor.supervise import Supervisor, read_state
+from relay.supervisor.supervise import Supervisor
 
 __all__ = ["down", "status", "up"]
 
@@ -84,10 +86,13 @@ def down(*, config: Path | None, **overrides: Any) -> None:
     """Stop a running ``relay up`` and wait until all its parts have ended."""
     settings = load_settings(UpSettings, overrides=overrides, config_file=config)
     state = read_state(settings.data_folder)
-    if state is None or not isinstance(state["pid"], int):
+    if state is None:
         click.echo(f"nothing runs on {settings.data_folder.resolve()}")
         return
-    psutil.Process(state["pid"]).send_signal(signal.SIGTERM)
+    if state["pid"] is None:
+        raise RetryableError(f"the relay up on {settings.data_folder.resolve()} starts or ends just now; try again")
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(state["pid"]).send_signal(signal.SIGTERM)
     deadline_s = time.monotonic() + settings.stop_seconds + 10
     # The lock is free when the supervisor is gone, whoever its parent is and whether it has been waited for.
     while read_state(settings.data_folder) is not None:
@@ -108,7 +113,7 @@ def status(*, config: Path | None, as_json: bool, **overrides: Any) -> None:
     """
     settings = load_settings(UpSettings, overrides=overrides, config_file=config)
     state = read_state(settings.data_folder)
-    parts = [_describe(part) for part in (state or {}).get("parts", [])]  # type: ignore[attr-defined]
+    parts = [_describe(part) for part in (state or {}).get("parts", [])]
     if as_json:
         click.echo(json.dumps({"running": state is not None, "parts": parts}))
     elif state is None:
@@ -161,6 +166,7 @@ def _say_what_next(settings: UpSettings, console: Console) -> None:
         "\n[bold]The platform is up.[/bold] In another terminal:\n"
         "  relay history ETH/USDT.BINANCE --last 6h --period 5m\n"
         "  relay history BTC/USD.KRAKEN --last 1d --period 15m --output bars.parquet\n"
+        "  relay watch BTC/USDT.BINANCE BTC/USD.KRAKEN\n"
         "  relay symbols --exchange COINBASE\n"
         f"  relay status{data}\n"
         f"Logs: {settings.data_folder / 'logs'}   Stop: Ctrl-C"

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import signal
 import subprocess
 import sys
@@ -13,11 +15,14 @@ from relay.observability.orphan import watch_parent
 
 __all__ = ["main"]
 
+_PR_SET_PDEATHSIG = 1
+
 
 def main(arguments: list[str]) -> int:
     """Run the command until it ends, a signal comes, or the parent dies."""
     parent_pid, command = int(arguments[0]), arguments[1:]
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    # No other thread runs yet, so the function between fork and exec is safe.
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_parent)  # noqa: PLW1509
 
     def stop(*_: object) -> None:
         child.terminate()
@@ -27,6 +32,12 @@ def main(arguments: list[str]) -> int:
     watch_parent(parent_pid, child.terminate)
     code = child.wait()
     return 128 - code if code < 0 else code
+
+
+def _die_with_parent() -> None:
+    """Let the kernel end the program when the guard is killed, which then can end nothing itself; Linux only."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
@@ -11,7 +12,10 @@ from pathlib import Path
 from relay.errors import StorageError
 from relay.supervisor.java import Java
 
-__all__ = ["KafkaServer"]
+__all__ = ["JAVA_ENVIRONMENT", "KafkaServer", "property_text"]
+
+JAVA_ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
+"""Java names files in the locale's encoding: under plain C it can open none that is not ASCII."""
 
 _PROPERTIES = """\
 process.roles=broker,controller
@@ -56,6 +60,13 @@ logger.server.level = info
 """
 
 
+def property_text(value: str) -> str:
+    """Return a value as a Java properties file spells it: Latin-1, so that everything else is escaped in UTF-16."""
+    units = value.encode("utf-16-be")
+    codes = [int.from_bytes(units[i : i + 2]) for i in range(0, len(units), 2)]
+    return "".join(chr(c) if 0x20 < c < 0x7F and c != 0x5C else f"\\u{c:04x}" for c in codes)
+
+
 @dataclass(frozen=True, slots=True)
 class KafkaServer:
     """An embedded broker.
@@ -89,8 +100,12 @@ class KafkaServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "server.properties").write_text(
             _PROPERTIES.format(
-                host=self.host, port=self.port, controller_port=self.controller_port, data=self.folder / "data"
-            )
+                host=self.host,
+                port=self.port,
+                controller_port=self.controller_port,
+                data=property_text(str(self.folder / "data")),
+            ),
+            encoding="ascii",
         )
         (self.folder / "log4j2.properties").write_text(_LOG4J)
         if (self.folder / "data" / "meta.properties").exists():
@@ -107,7 +122,9 @@ class KafkaServer:
             ],
             capture_output=True,
             text=True,
+            errors="replace",
             check=False,
+            env={**os.environ, **JAVA_ENVIRONMENT},
         )
         if answer.returncode != 0:
             raise StorageError(f"Kafka's storage at {self.folder} cannot be formatted: {answer.stderr[-500:]}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from relay.supervisor.java import Java, cache_folder
-from relay.supervisor.kafka_server import KafkaServer
+from relay.supervisor.kafka_server import JAVA_ENVIRONMENT, KafkaServer
 from relay.supervisor.settings import UpSettings
 
 __all__ = ["Part", "archive_part", "class_archive", "part_settings", "platform_parts"]
@@ -44,7 +44,12 @@ def platform_parts(settings: UpSettings, *, java: Java, kafka: KafkaServer, conf
     """Return the parts in the order in which they are started."""
     host, ports = settings.host, settings.ports
     parent = ("--parent-pid", str(os.getpid()))
-    shared = {"RELAY_CONFIG": str(config_file), "PYTHONUNBUFFERED": "1", "JAVA_HOME": str(java.home)}
+    shared = {
+        "RELAY_CONFIG": str(config_file),
+        "PYTHONUNBUFFERED": "1",
+        "JAVA_HOME": str(java.home),
+        **JAVA_ENVIRONMENT,
+    }
 
     def process(name: str, *arguments: str, status_port: int, health: str = "/health", stop_rank: int = 0) -> Part:
         url = f"http://{host}:{status_port}{health}"
@@ -55,6 +60,7 @@ def platform_parts(settings: UpSettings, *, java: Java, kafka: KafkaServer, conf
             "kafka",
             (sys.executable, "-m", "relay.supervisor.guard", str(os.getpid()), *kafka.command()),
             ready_port=ports.kafka,
+            environment=JAVA_ENVIRONMENT,
             stop_rank=2,
         ),
         process("history", "job", "history", "ticks", status_port=ports.history_status),
@@ -80,7 +86,7 @@ def class_archive(jars: Path, java: Java) -> Path:
 
 def archive_part(config_file: Path) -> Part:
     """Return the process that writes the class archive; it yields to everything else."""
-    environment = {"RELAY_CONFIG": str(config_file)}
+    environment = {"RELAY_CONFIG": str(config_file), **JAVA_ENVIRONMENT}
     return Part("archive", ("nice", "-n", "19", *RELAY, "job", "archive"), environment=environment)
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
+import errno
 import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 import tomlkit
 
 from relay.errors import RetryableError, SettingsError
 from relay.protocol.codes import ErrorCode
 from relay.supervisor.children import Child, is_ready, stop_all
+from relay.supervisor.data_folder import DataFolder
 from relay.supervisor.jars_store import ensure_jars
 from relay.supervisor.java import find_java
 from relay.supervisor.kafka_server import KafkaServer
@@ -24,10 +23,11 @@ from relay.supervisor.plan import archive_part, class_archive, part_settings, pl
 from relay.supervisor.settings import UpSettings
 from relay.transport.ports import port_holder
 
-__all__ = ["STATE_FILE", "Supervisor", "read_state"]
+__all__ = ["Supervisor"]
 
-STATE_FILE = Path("run") / "state.json"
 Say = Callable[[str], None]
+_LEFTOVERS_S = 15.0
+"""Parts notice that their supervisor was killed, and end within this time."""
 
 
 class Supervisor:
@@ -42,14 +42,11 @@ class Supervisor:
     """
 
     def __init__(self, settings: UpSettings, say: Say) -> None:
-        self._settings, self._say = settings, say
-        self._folder = settings.data_folder.resolve()
+        self._settings, self._tell = settings, say
         self._stopping = threading.Event()
-        (self._folder / "logs").mkdir(parents=True, exist_ok=True)
-        (self._folder / "run").mkdir(exist_ok=True)
-        (self._folder / "lake").mkdir(exist_ok=True)
-        (self._folder / "manager").mkdir(exist_ok=True)
-        self._lock = _lock(self._folder)
+        self._data = DataFolder(settings.data_folder)
+        self._folder = self._data.path
+        self._is_state_due, self._disk_trouble = False, ""
         self._children: list[Child] = []
         self._archiving: Child | None = None
         self._archive, self._can_archive = Path(), False
@@ -58,8 +55,9 @@ class Supervisor:
     def prepare(self) -> None:
         """Check ports, find Java, fetch jars, write settings, format Kafka's storage."""
         settings, ports = self._settings, self._settings.ports
+        deadline_s = time.monotonic() + (0.0 if self._data.was_stopped_cleanly else _LEFTOVERS_S)
         for name, port in ports.model_dump().items():
-            holder = port_holder(f"tcp://{settings.host}:{port}")
+            holder = self._port_holder(port, until_s=deadline_s)
             if holder:
                 raise SettingsError(
                     f"port {port} ({name}) is taken{holder}; stop it, or set RELAY_UP_PORTS__{name.upper()}"
@@ -81,6 +79,7 @@ class Supervisor:
         Raises:
             RetryableError: names the parts that are not ready in time, with their logs.
         """
+        self._is_state_due = True
         self.look_after()
         deadline_s = time.monotonic() + self._settings.ready_seconds
         while not self._stopping.is_set():
@@ -96,26 +95,39 @@ class Supervisor:
             self._stopping.wait(0.1)
 
     def look_after(self) -> None:
-        """Start what is due, notice what died, ask what is not ready yet."""
+        """Start what is due, notice what died, ask what is not ready yet; a full disk is said and waited for."""
         now_s = time.monotonic()
-        changed = False
         for child in self._children:
-            if child.start_at_s is not None:
-                if now_s >= child.start_at_s:
-                    child.start(now_s)
-                    changed = True
-            elif (code := child.exit_code()) is not None:
+            try:
+                self._look_after(child, now_s)
+            except OSError as error:
                 child.start_at_s = child.policy.died(now_s)
-                child.ready = False
-                pause_s = child.start_at_s - now_s
-                self._say(f"{child.part.name} died ({_ended(code)}); starting it again in {pause_s:.1f} s")
-                changed = True
-            elif not child.ready and is_ready(child.part):
-                child.ready = True
-                self._say(f"{child.part.name} is ready")
-                changed = True
-        if changed:
-            self._write_state()
+                self._say_trouble(error, f"{child.part.name} cannot be started")
+        if self._is_state_due:
+            try:
+                self._data.write_state([_described(child) for child in self._children])
+            except OSError as error:
+                self._say_trouble(error, "what relay status shows is out of date")
+            else:
+                self._is_state_due, self._disk_trouble = False, ""
+
+    def _look_after(self, child: Child, now_s: float) -> None:
+        if child.start_at_s is not None:
+            if now_s >= child.start_at_s:
+                child.start(now_s)
+                self._is_state_due = True
+        elif (code := child.exit_code()) is not None:
+            # What it had started itself would hold the data against its successor.
+            child.signal(signal.SIGKILL, group=True)
+            child.start_at_s = child.policy.died(now_s)
+            child.ready = False
+            pause_s = child.start_at_s - now_s
+            self._say(f"{child.part.name} died ({_ended(code)}); starting it again in {pause_s:.1f} s")
+            self._is_state_due = True
+        elif not child.ready and is_ready(child.part, child.pid):
+            child.ready = True
+            self._say(f"{child.part.name} is ready")
+            self._is_state_due = True
 
     def archive_classes(self) -> None:
         """Once for each machine: let a low-priority process write the archive that makes the next starts faster."""
@@ -146,63 +158,43 @@ class Supervisor:
         killed = stop_all(self._children, within_s=self._settings.stop_seconds)
         if killed:
             self._say(f"had to kill {', '.join(killed)}")
-        (self._folder / STATE_FILE).unlink(missing_ok=True)
-        self._lock.close()
+        self._data.release()
 
-    def _write_state(self) -> None:
-        parts = [
-            {
-                "name": child.part.name,
-                "pid": child.pid,
-                "ready_url": child.part.ready_url,
-                "ready_port": child.part.ready_port,
-                "deaths": child.policy.deaths,
-                "log": str(child.log),
-            }
-            for child in self._children
-        ]
-        path = self._folder / STATE_FILE
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps({"pid": os.getpid(), "parts": parts}, indent=1))
-        draft.replace(path)
+    def _port_holder(self, port: int, *, until_s: float) -> str:
+        """Return who holds a port; parts that a killed supervisor has left behind get the time to end."""
+        is_said = False
+        while holder := port_holder(f"tcp://{self._settings.host}:{port}"):
+            if self._stopping.is_set() or time.monotonic() > until_s:
+                break
+            if not is_said:
+                self._say(f"an earlier relay up was killed; waiting for what holds port {port}{holder}")
+                is_said = True
+            self._stopping.wait(0.1)
+        return holder
 
+    def _say(self, text: str) -> None:
+        # The output may be a file on the disk that is full: nothing ends because it cannot be said.
+        with suppress(OSError):
+            self._tell(text)
 
-def read_state(data_folder: Path) -> dict[str, object] | None:
-    """Return what a running supervisor has written about its parts; None when none runs on the folder."""
-    folder = data_folder.resolve()
-    try:
-        handle = (folder / "run" / "lock").open("r+")
-    except FileNotFoundError:
-        return None
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pass
-        else:
-            return None
-    try:
-        state = json.loads((folder / STATE_FILE).read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
-        return {"pid": None, "parts": []}
-    return state if isinstance(state, dict) else None
+    def _say_trouble(self, error: OSError, consequence: str) -> None:
+        """Say once what is wrong with the disk, not at every look."""
+        what = "disk full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"disk trouble ({error.strerror})"
+        text = f"{what} at {self._folder}: {consequence}; free some space, the parts then go on by themselves"
+        if text != self._disk_trouble:
+            self._say(text)
+        self._disk_trouble = text
 
 
-def _lock(folder: Path) -> IO[str]:
-    handle = (folder / "run" / "lock").open("a+")
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        handle.seek(0)
-        holder = handle.read().strip() or "unknown"
-        handle.close()
-        raise SettingsError(
-            f"another relay up (pid {holder}) runs on {folder}; stop it (relay down) or choose another --data folder"
-        ) from None
-    handle.truncate(0)
-    handle.write(str(os.getpid()))
-    handle.flush()
-    return handle
+def _described(child: Child) -> dict[str, object]:
+    return {
+        "name": child.part.name,
+        "pid": child.pid,
+        "ready_url": child.part.ready_url,
+        "ready_port": child.part.ready_port,
+        "deaths": child.policy.deaths,
+        "log": str(child.log),
+    }
 
 
 def _ended(code: int) -> str:

@@ -22,8 +22,8 @@ from relay.protocol.envelope import decode, encode
 from relay.protocol.ranges import Range
 from relay.protocol.registry import Channel
 from relay.protocol.v1 import request_pb2
+from relay.supervisor.data_folder import read_state
 from relay.supervisor.settings import Ports
-from relay.supervisor.supervise import read_state
 from relay.tables import TableSettings
 from relay.tables.reader import LakeTables, open_tables
 from tests.support.processes import Process, free_port, wait_until
@@ -83,7 +83,7 @@ class Platform:
     def parts(self) -> dict[str, dict[str, Any]]:
         """What the supervisor says of its parts, by name."""
         state = read_state(self.folder) or {"parts": []}
-        return {part["name"]: part for part in state["parts"]}  # type: ignore[attr-defined]
+        return {part["name"]: part for part in state["parts"]}
 
     def is_ready(self, name: str) -> bool:
         part = self.parts().get(name)
