@@ -10,23 +10,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from relay.config.known import APPLICATIONS
 from relay.errors import SettingsError
 
 __all__ = ["command"]
 
-_APPLICATIONS = {
-    "gateway": "relay.gateway.settings:GatewaySettings",
-    "up": "relay.supervisor.settings:UpSettings",
-    "manager": "spark_jobs.manager.settings:ManagerSettings",
-    "ingestor": "ingestors.settings:IngestorSettings",
-    "job": "spark_jobs.jobs.settings:JobSettings",
-    "client": "relay_client.settings:ClientSettings",
-}
-"""By name, so that an install without an application still shows the others (and no layer is crossed)."""
-
 
 @click.command("config")
-@click.argument("application", type=click.Choice(sorted(_APPLICATIONS)))
+@click.argument("application", type=click.Choice(sorted(APPLICATIONS)))
 @click.option("--config", type=click.Path(path_type=Path), help="Settings file (TOML).")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(application: str, config: Path | None, as_json: bool) -> None:
@@ -37,7 +28,7 @@ def command(application: str, config: Path | None, as_json: bool) -> None:
     """
     from relay.config import ApplicationSettings, load_settings
 
-    module_name, _, class_name = _APPLICATIONS[application].partition(":")
+    module_name, _, class_name = APPLICATIONS[application].partition(":")
     try:
         model = getattr(import_module(module_name), class_name)
     except ImportError as error:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +15,8 @@ from typing import NamedTuple
 import click
 from rich.console import Console
 
+from relay.config import load_settings
+from relay.config.known import APPLICATIONS, CONFIG_FILE_VARIABLE, read_tables
 from relay.errors import RelayError
 
 __all__ = ["command"]
@@ -26,9 +30,10 @@ class _Finding(NamedTuple):
 
 @click.command("doctor")
 @click.option("--fetch", is_flag=True, help="Fetch the jars that are missing.")
+@click.option("--config", type=click.Path(path_type=Path), help="Settings file (TOML); else RELAY_CONFIG.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-def command(fetch: bool, as_json: bool) -> None:
-    """Check Python, ZeroMQ, Java, jars, packages, memory and disk; say what to do about what is missing.
+def command(fetch: bool, config: Path | None, as_json: bool) -> None:
+    """Check Python, ZeroMQ, Java, jars, packages, memory, disk and settings; say what to do about what is missing.
 
     Exit codes: 0 everything for `relay up` is there, 1 something is missing or wrong.
     """
@@ -39,6 +44,7 @@ def command(fetch: bool, as_json: bool) -> None:
         lambda: _java_and_jars(fetch),
         _accelerator,
         _machine,
+        lambda: _settings(config),
     ]
     findings = [finding for check in checks for finding in _run(check)]
     if as_json:
@@ -112,6 +118,28 @@ def _accelerator() -> list[_Finding]:
         return [_Finding("accelerator", "ok", version("relay-accel"))]
     except PackageNotFoundError:
         return [_Finding("accelerator", "absent", "not installed; everything works over plain sockets")]
+
+
+def _settings(config: Path | None) -> list[_Finding]:
+    """Read what is set of every application that is installed; what only the supervisor writes may be missing."""
+    config = config or (Path(os.environ[CONFIG_FILE_VARIABLE]) if os.environ.get(CONFIG_FILE_VARIABLE) else None)
+    tables = read_tables(config) if config is not None else set()
+    findings = []
+    for name, place in APPLICATIONS.items():
+        module_name, _, class_name = place.partition(":")
+        try:
+            model = getattr(import_module(module_name), class_name)
+        except ImportError:
+            continue
+        prefix = str(model.model_config["env_prefix"])
+        is_set = name in tables or any(variable.upper().startswith(prefix) for variable in os.environ)
+        if not is_set and any(field.is_required() for field in model.model_fields.values()):
+            continue
+        try:
+            load_settings(model, config_file=config)
+        except RelayError as error:
+            findings.append(_Finding(f"settings {name}", "wrong", str(error)))
+    return findings or [_Finding("settings", "ok", str(config or "environment and defaults"))]
 
 
 def _machine() -> list[_Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import EntryPoint, entry_points
 
@@ -9,6 +10,7 @@ import click
 
 from relay import __version__
 from relay.errors import PeerError, RelayError, RetryableError, SettingsError
+from relay.protocol.codes import ErrorCode
 
 __all__ = ["main", "root"]
 
@@ -71,6 +73,22 @@ def main() -> None:
     except RelayError as error:
         click.echo(f"relay: {error} [{error.code}]", err=True)
         sys.exit(_exit_code(error))
+    except BrokenPipeError:
+        # Who read the output has seen enough; what is still buffered must not fail at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_FAILED)
+    except (OSError, UnicodeError) as error:
+        click.echo(f"relay: {_of_the_machine(error)} [{ErrorCode.STORAGE}]", err=True)
+        sys.exit(EXIT_FAILED)
+
+
+def _of_the_machine(error: OSError | UnicodeError) -> str:
+    """Say in one line what a file, a disk or a socket refused; every cause that is known better is told elsewhere."""
+    if isinstance(error, UnicodeError):
+        return f"expected text in UTF-8, got something else ({error}); save the file, or set the variable, as UTF-8"
+    names = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    what = error.strerror or str(error) or type(error).__name__
+    return f"{names or 'the machine'} does not allow it: {what}; check the path, its rights and the space on its disk"
 
 
 def _exit_code(error: RelayError) -> int:

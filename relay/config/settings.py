@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -16,11 +16,11 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from relay.config.environment import EnvironmentSource, is_secret
+from relay.config.known import CONFIG_FILE_VARIABLE, check_variables, nearest, read_tables
 from relay.errors import SettingsError
 
 __all__ = ["ApplicationSettings", "load_settings"]
-
-CONFIG_FILE_VARIABLE = "RELAY_CONFIG"
 
 
 class ApplicationSettings(BaseSettings):
@@ -46,8 +46,8 @@ class ApplicationSettings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order of precedence; no dotenv and no secret files are read."""
-        del dotenv_settings, file_secret_settings
-        sources = [init_settings, env_settings]
+        del env_settings, dotenv_settings, file_secret_settings
+        sources: list[PydanticBaseSettingsSource] = [init_settings, EnvironmentSource(settings_cls)]
         if cls._toml_file is not None:
             sources.append(
                 TomlConfigSettingsSource(settings_cls, toml_file=cls._toml_file, toml_table_header=(cls.application,))
@@ -73,11 +73,9 @@ def load_settings(
     """
     if config_file is None and os.environ.get(CONFIG_FILE_VARIABLE):
         config_file = Path(os.environ[CONFIG_FILE_VARIABLE])
-    if config_file is not None and not config_file.is_file():
-        raise SettingsError(f"expected a settings file at {config_file}, but there is none")
-    if config_file is not None and model.application not in _tables(config_file):
+    if config_file is not None and model.application not in read_tables(config_file):
         config_file = None
-    _refuse_unknown_variables(model)
+    check_variables(str(model.model_config.get("env_prefix", "")), model.model_fields)
 
     class Bound(model):  # type: ignore[misc, valid-type]
         _toml_file: ClassVar[Path | None] = config_file
@@ -86,31 +84,19 @@ def load_settings(
     try:
         values = Bound(**given)
     except ValidationError as error:
-        lines = [
-            f"{model.application}.{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e.get('input')!r})"
-            for e in error.errors(include_url=False)
-        ]
-        raise SettingsError("settings do not fit: " + "; ".join(lines)) from error
+        lines = [_wrong(model, found) for found in error.errors(include_url=False)]
+        # Not chained where a value could be shown that must not be.
+        raise SettingsError("settings do not fit: " + "; ".join(lines)) from None
     except ValueError as error:
         raise SettingsError(f"settings of {model.application} cannot be read: {error}") from error
     return model.model_construct(_fields_set=values.model_fields_set, **dict(values))
 
 
-def _tables(config_file: Path) -> set[str]:
-    """Names of the applications that a settings file speaks of; one file serves all, each with its own table."""
-    try:
-        with config_file.open("rb") as handle:
-            return {name for name, table in tomllib.load(handle).items() if isinstance(table, dict)}
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"expected a TOML file at {config_file}: {error}") from error
-
-
-def _refuse_unknown_variables(model: type[ApplicationSettings]) -> None:
-    prefix = str(model.model_config.get("env_prefix", ""))
-    if not prefix:
-        return
-    known = {f"{prefix}{name}".upper() for name in model.model_fields}
-    for variable in os.environ:
-        head = variable.upper().split("__")[0]
-        if variable.upper().startswith(prefix) and head not in known:
-            raise SettingsError(f"unknown environment variable {variable}; expected one of {', '.join(sorted(known))}")
+def _wrong(model: type[ApplicationSettings], error: ErrorDetails) -> str:
+    place = [str(part) for part in error["loc"]]
+    name = place[0] if place else ""
+    field = model.model_fields.get(name)
+    if field is None and name:
+        return f"{model.application}.{'.'.join(place)}: unknown key{nearest(name, model.model_fields)}"
+    got = "" if field is None or is_secret(field) else f" (got {error.get('input')!r})"
+    return f"{model.application}.{'.'.join(place)}: {error['msg']}{got}"

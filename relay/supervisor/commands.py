@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -161,7 +162,7 @@ def _first_range(settings: UpSettings) -> list[str]:
 
 
 def _say_what_next(settings: UpSettings, console: Console) -> None:
-    data = "" if settings.data_folder == Path(".data") else f" --data {settings.data_folder}"
+    data = "" if settings.data_folder == Path(".data") else f" --data {shlex.quote(str(settings.data_folder))}"
     console.print(
         "\n[bold]The platform is up.[/bold] In another terminal:\n"
         "  relay history ETH/USDT.BINANCE --last 6h --period 5m\n"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
+from relay.config.known import nearest
 
 __all__ = ["Ports", "UpSettings"]
+
+SIMULATED_EXCHANGES = ("BINANCE", "KRAKEN", "COINBASE")
+ExchangeName = Annotated[str, Field(pattern=r"^[A-Z0-9_]{1,32}$")]
 
 
 class Ports(BaseModel):
@@ -44,7 +48,7 @@ class UpSettings(ApplicationSettings):
     host: str = Field("127.0.0.1", description="address that every part binds")
     ports: Ports = Ports()
     live: bool = Field(False, description="fetch from the real exchanges instead of the simulated one")
-    exchanges: tuple[str, ...] = ("BINANCE", "KRAKEN", "COINBASE")
+    exchanges: tuple[ExchangeName, ...] = Field(SIMULATED_EXCHANGES, min_length=1)
     seed: int = Field(default=1, ge=0, description="of the simulated market")
     replay_file: Path | None = Field(None, description="recording that the simulated exchange serves")
     replay_ticker: str = Field("", description="ticker of the recording")
@@ -52,3 +56,13 @@ class UpSettings(ApplicationSettings):
     stop_seconds: int = Field(default=12, ge=2, le=300, description="how long the parts may take to stop")
     spark_master: str = "local[2]"
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
+
+    @model_validator(mode="after")
+    def _check_exchanges(self) -> Self:
+        unknown = [] if self.live else [name for name in self.exchanges if name not in SIMULATED_EXCHANGES]
+        if unknown:
+            raise ValueError(
+                f"expected exchanges out of {', '.join(SIMULATED_EXCHANGES)}, which the simulated exchange serves, got "
+                f"{', '.join(unknown)}{nearest(unknown[0], SIMULATED_EXCHANGES)}; others need --live"
+            )
+        return self

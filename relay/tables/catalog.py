@@ -18,12 +18,12 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
 from sqlalchemy.exc import SQLAlchemyError
 
-from relay.errors import RetryableError, SettingsError
+from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
 from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, TABLE_COLUMNS, TICKS_TABLE
-from relay.tables.settings import TableSettings
+from relay.tables.settings import TableSettings, check_address
 
-__all__ = ["TableSettings", "check_address", "ensure_tables", "open_catalog", "open_table", "storage_errors"]
+__all__ = ["TableSettings", "ensure_tables", "open_catalog", "open_table", "storage_errors"]
 
 _TABLE_PROPERTIES = {
     # Thousands of small commits: without merging every reader would open a manifest for each of them.
@@ -51,21 +51,6 @@ def open_catalog(settings: TableSettings) -> Catalog:
     properties = {"type": kind, "uri": settings.catalog_uri, "warehouse": settings.warehouse, **settings.properties}
     with storage_errors("opening the catalog"):
         return load_catalog(settings.catalog_name, **properties)
-
-
-def check_address(catalog_uri: str) -> str:
-    """Return PyIceberg's name for the kind of a catalog.
-
-    Raises:
-        SettingsError: the address is of no known kind.
-    """
-    if catalog_uri.startswith(("http://", "https://")):
-        return "rest"
-    if not catalog_uri.startswith(("sqlite:///", "postgresql://", "postgresql+")):
-        raise SettingsError(
-            f"expected a catalog address sqlite:///…, postgresql+psycopg2://… or http(s)://…, got {catalog_uri!r}"
-        )
-    return "sql"
 
 
 def ensure_tables(catalog: Catalog) -> None:

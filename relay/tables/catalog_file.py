@@ -14,8 +14,8 @@ from sqlalchemy.exc import ArgumentError
 
 from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
-from relay.tables.catalog import check_address, open_catalog
-from relay.tables.settings import TableSettings
+from relay.tables.catalog import open_catalog
+from relay.tables.settings import TableSettings, check_address
 
 __all__ = ["FollowedCatalog", "catalog_file"]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["TableSettings"]
+from relay.errors import SettingsError
+
+__all__ = ["TableSettings", "check_address"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +25,19 @@ class TableSettings:
     warehouse: str
     catalog_name: str = "lake"
     properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_address(catalog_uri: str) -> str:
+    """Return PyIceberg's name for the kind of a catalog.
+
+    Raises:
+        SettingsError: the address is of no known kind.
+    """
+    if catalog_uri.startswith(("http://", "https://")):
+        return "rest"
+    if not catalog_uri.startswith(("sqlite:///", "postgresql://", "postgresql+")):
+        kind = catalog_uri.partition(":")[0][:40]
+        raise SettingsError(
+            f"expected a catalog address sqlite:///…, postgresql+psycopg2://… or http(s)://…, got one of kind {kind!r}"
+        )
+    return "sql"

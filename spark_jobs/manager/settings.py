@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
+from relay.errors import SettingsError
 from relay.protocol.periods import NANOSECONDS
+from relay.tables.settings import check_address
 from spark_jobs.manager.engine.broker import BrokerLimits
 from spark_jobs.manager.engine.jobs import JobRules
 from spark_jobs.manager.engine.realtime import RealtimeRules
@@ -76,6 +78,15 @@ class ManagerSettings(ApplicationSettings):
     frames_max: int = Field(default=12, ge=3, le=64)
     """A relay's frames come before the eight that a client may send."""
     queue_max: int = Field(default=10_000, ge=1)
+
+    @field_validator("catalog_uri")
+    @classmethod
+    def _check_catalog(cls, catalog_uri: str) -> str:
+        try:
+            check_address(catalog_uri)
+        except SettingsError as error:
+            raise ValueError(str(error)) from None
+        return catalog_uri
 
     @model_validator(mode="after")
     def _check_bounds(self) -> Self:
