@@ -32,6 +32,9 @@ class LoggedMark:
     def settle(self, first: int, last: int) -> None:
         """Ids first to last, inclusive, are acknowledged or given up; any order, also repeatedly."""
         if self._base is not None:
+            if first == self._base + 1 and not self._spans:
+                self._base = max(self._base, last)
+                return
             first = max(first, self._base + 1)
         if last < first:
             return

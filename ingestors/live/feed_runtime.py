@@ -125,9 +125,10 @@ class FeedRuntime:
     def on_event(self, event: SocketEvent) -> None:
         """Take what the ticker's socket delivered."""
         now_ns = self._outlets.monotonic_ns()
+        if isinstance(event, Trades):
+            self._execute(self._engine.on_trades(event.trades, now_ns, is_snapshot=event.is_snapshot))
+            return
         match event:
-            case Trades(_, trades, is_snapshot):
-                self._execute(self._engine.on_trades(trades, now_ns, is_snapshot=is_snapshot))
             case Proof():
                 self._execute(self._engine.on_proof(event, now_ns))
             case Connected():

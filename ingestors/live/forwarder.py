@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 
 from ingestors.live.spill import LogEntry, Spill
 from relay.errors import RelayError, RetryableError, StorageError
-from relay.eventlog import EventLog, LogPosition
+from relay.eventlog import EventLog
 from relay.observability import Counters
 
 __all__ = ["LogForwarder"]
@@ -82,8 +81,11 @@ class LogForwarder:
         self._spill.close()
 
     def _append(self, entry: LogEntry) -> bool:
+        note = self._done.append
         try:
-            appended = self._log.append(entry.topic, key=entry.key, value=entry.value)
+            self._log.append_then(
+                entry.topic, key=entry.key, value=entry.value, done=lambda error: note((entry, error))
+            )
         except RetryableError:
             self._counters.add("live.log.waits")
             return False
@@ -91,9 +93,4 @@ class LogForwarder:
             self._counters.add("live.log.refused")
             return False
         self.outstanding += 1
-
-        def on_done(future: Future[LogPosition]) -> None:
-            self._done.append((entry, future.exception()))
-
-        appended.add_done_callback(on_done)
         return True

@@ -18,9 +18,10 @@ import struct
 import zlib
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+import msgspec
 
 from relay.errors import SettingsError, StorageError
 
@@ -31,8 +32,7 @@ _HEAD = struct.Struct("<qqHH")
 _SUFFIX = ".spill"
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(msgspec.Struct, frozen=True, gc=False):
     """A record for the event log, and the trade ids that are settled once it is acknowledged."""
 
     topic: str

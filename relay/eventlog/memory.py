@@ -6,10 +6,10 @@ import threading
 import time
 import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from relay.errors import SettingsError
+from relay.errors import RetryableError, SettingsError
 from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec
 from relay.protocol.codes import ErrorCode
 
@@ -42,7 +42,8 @@ class MemoryEventLog:
     def prepare(self, topic: str) -> None:
         """See the port."""
         with self._lock:
-            self._partitions(topic)
+            if topic not in self._topics:
+                raise RetryableError(f"topic {topic} does not exist (yet)", code=ErrorCode.STORAGE)
 
     def append(self, topic: str, *, key: bytes, value: bytes) -> Future[LogPosition]:
         """See the port."""
@@ -55,6 +56,12 @@ class MemoryEventLog:
         acknowledged: Future[LogPosition] = Future()
         acknowledged.set_result(position)
         return acknowledged
+
+    def append_then(
+        self, topic: str, *, key: bytes, value: bytes, done: Callable[[BaseException | None], None]
+    ) -> None:
+        """See the port."""
+        self.append(topic, key=key, value=value).add_done_callback(lambda future: done(future.exception()))
 
     def flush(self, timeout_s: float) -> int:
         """See the port."""

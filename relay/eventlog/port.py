@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
@@ -97,6 +97,19 @@ class EventLog(Protocol):
 
         Raises:
             RetryableError: OVERLOADED, the buffer is full; wait and try again.
+        """
+
+    def append_then(
+        self, topic: str, *, key: bytes, value: bytes, done: Callable[[BaseException | None], None]
+    ) -> None:
+        """Like :meth:`append`, for thousands of records a second: ``done`` is called instead of ending a future.
+
+        Args:
+            topic, key, value: as for :meth:`append`.
+            done: called once, on any thread, with None when the log has acknowledged the record; must not raise.
+
+        Raises:
+            RetryableError: OVERLOADED, the buffer is full; ``done`` is not called then.
         """
 
     def flush(self, timeout_s: float) -> int:

@@ -11,7 +11,7 @@ from relay.protocol.v1 import common_pb2
 __all__ = ["STAMPED_IDS", "Stamper"]
 
 _STAMP_FIELD = 15
-_STAMP_TAG = bytes([_STAMP_FIELD << 3 | 2])
+_TAG_AND_LENGTH = [bytes([_STAMP_FIELD << 3 | 2, length]) for length in range(128)]
 
 
 def _carries_stamp(message_class: type[Message]) -> bool:
@@ -33,6 +33,7 @@ class Stamper:
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self._sequences: dict[bytes, int] = {}
+        self._stamp = common_pb2.PublishStamp(publisher_epoch=epoch)
 
     def stamp(self, topic: bytes, body: bytes, *, now_ns: int) -> bytes:
         """Return the body with the next stamp of its topic; topics without stamps stay as they are.
@@ -43,7 +44,7 @@ class Stamper:
             return body
         sequence = self._sequences.get(topic, 0) + 1
         self._sequences[topic] = sequence
-        stamp = common_pb2.PublishStamp(
-            publisher_epoch=self.epoch, topic_sequence=sequence, published_at=now_ns
-        ).SerializeToString()
-        return body + _STAMP_TAG + bytes([len(stamp)]) + stamp
+        stamp = self._stamp
+        stamp.topic_sequence, stamp.published_at = sequence, now_ns
+        written = stamp.SerializeToString()
+        return b"".join((body, _TAG_AND_LENGTH[len(written)], written))

@@ -12,6 +12,7 @@ from relay.eventlog.kafka import KafkaEventLog
 from relay.eventlog.memory import MemoryEventLog
 from relay.eventlog.port import EventLog, TopicSpec
 from tests.support.kafka import RunningKafka
+from tests.support.processes import wait_until
 
 HOUR_MS = 3_600_000
 
@@ -41,6 +42,22 @@ def test_records_of_one_key_lie_in_one_partition_in_the_order_they_were_appended
     assert len({p.partition for p in positions}) == 1
     assert [p.offset for p in positions] == list(range(50))
     assert [r.value for r in log.read(topic, key=b"BTC")] == [b"%d" % n for n in range(50)]
+
+
+def test_records_appended_in_bulk_are_acknowledged_one_by_one_in_their_order(log, topic):
+    told = []
+    for n in range(50):
+        log.append_then(topic, key=b"BTC", value=b"%d" % n, done=lambda error, n=n: told.append((n, error)))
+    assert log.flush(30) == 0
+    wait_until(lambda: len(told) == 50, what="every acknowledgement")
+    assert told == [(n, None) for n in range(50)]
+    assert [r.value for r in log.read(topic, key=b"BTC")] == [b"%d" % n for n in range(50)]
+
+
+def test_a_topic_is_known_once_it_is_prepared(log, topic):
+    log.prepare(topic)
+    with pytest.raises(RetryableError):
+        log.prepare(f"missing-{uuid.uuid4()}")
 
 
 def test_offsets_begin_at_zero_and_ends_are_the_next_offset(log, topic):
