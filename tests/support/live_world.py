@@ -102,6 +102,11 @@ class LiveWorld:
             (self._subscribed.add if frame[:1] == b"\x01" else self._subscribed.discard)(frame[1:])
         return self._subscribed
 
+    def restart_gateway_subscriptions(self, *topics: str) -> None:
+        """Wait until a gateway that was started again holds topics."""
+        self._subscribed.clear()
+        self.until_subscribed(*topics)
+
     def publish(self, *messages: object, is_lost: bool = False, is_logged: bool = True) -> None:
         """Stamp, log and send; lost ones are not sent."""
         for message in messages:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.client_world import GatewayWorld
+from tests.support.live_world import LiveWorld
 
 
 @pytest.fixture
@@ -18,3 +19,10 @@ def world(tmp_path: Path) -> Iterator[GatewayWorld]:
         yield running
     finally:
         running.close()
+
+
+@pytest.fixture
+def live(world: GatewayWorld) -> Iterator[LiveWorld]:
+    running = LiveWorld(world)
+    yield running
+    running.close()
