@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
 
 from relay.protocol.ranges import Range
 from spark_jobs.manager.engine.model import (
@@ -19,6 +19,8 @@ from spark_jobs.manager.engine.model import (
 
 __all__ = ["decode_job", "decode_realtime", "decode_request", "encode_job", "encode_realtime", "encode_request"]
 
+T = TypeVar("T")
+
 
 def encode_job(job: Job) -> str:
     """Return a job as text."""
@@ -29,16 +31,18 @@ def decode_job(text: str) -> Job:
     """Return the job of a text."""
     values: dict[str, Any] = json.loads(text)
     assignment = values["assignment"]
-    return Job(
-        **values
-        | {
-            "kind": JobKind(values["kind"]),
-            "state": JobState(values["state"]),
-            "fetch": Range(**values["fetch"]),
-            "stored": tuple(Range(**r) for r in values["stored"]),
-            "logged": tuple(Range(**r) for r in values["logged"]),
-            "assignment": Assignment(**assignment) if assignment else None,
-        }
+    return _sound(
+        Job(
+            **values
+            | {
+                "kind": JobKind(values["kind"]),
+                "state": JobState(values["state"]),
+                "fetch": Range(**values["fetch"]),
+                "stored": tuple(Range(**r) for r in values["stored"]),
+                "logged": tuple(Range(**r) for r in values["logged"]),
+                "assignment": Assignment(**assignment) if assignment else None,
+            }
+        )
     )
 
 
@@ -49,7 +53,7 @@ def encode_request(request: Request) -> str:
 
 def decode_request(text: str) -> Request:
     """Return the request of a text."""
-    return Request(**json.loads(text))
+    return _sound(Request(**json.loads(text)))
 
 
 def encode_realtime(job: RealtimeJob) -> str:
@@ -61,10 +65,22 @@ def decode_realtime(text: str) -> RealtimeJob:
     """Return the live job of a text."""
     values: dict[str, Any] = json.loads(text)
     assignment = values["assignment"]
-    return RealtimeJob(
-        **values
-        | {
-            "state": RealtimeState(values["state"]),
-            "assignment": Assignment(**assignment) if assignment else None,
-        }
+    return _sound(
+        RealtimeJob(
+            **values
+            | {
+                "state": RealtimeState(values["state"]),
+                "assignment": Assignment(**assignment) if assignment else None,
+            }
+        )
     )
+
+
+def _sound(value: T) -> T:
+    """Return the value, or raise ValueError when a whole number or a text in it is something else."""
+    for field in fields(value):  # type: ignore[arg-type]
+        expected = {"int": int, "str": str, "bool": bool}.get(str(field.type))
+        found = getattr(value, field.name)
+        if expected is not None and type(found) is not expected:
+            raise ValueError(f"expected {field.type} in {field.name}, got {found!r}")
+    return value

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from relay.errors import SettingsError, StorageError
 from spark_jobs.manager.engine.commands import (
@@ -54,6 +56,10 @@ _SCHEMAS = (_SCHEMA, _SCHEMA_2)
 """What each version adds to the one before it."""
 
 
+_TABLE = re.compile(r"CREATE TABLE (\w+)")
+T = TypeVar("T")
+
+
 class SqliteJobStore:
     """A :class:`~spark_jobs.manager.ports.JobStore` in one file, opened by one process.
 
@@ -66,8 +72,8 @@ class SqliteJobStore:
     """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
+        _check_place(path)
         with self._storage_errors("opening"):
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=1.0)
             try:
@@ -84,31 +90,53 @@ class SqliteJobStore:
         run("PRAGMA foreign_keys=ON")
         run("BEGIN IMMEDIATE")
         version = run("PRAGMA user_version").fetchone()[0]
-        if version > SCHEMA_VERSION:
-            run("ROLLBACK")
-            raise SettingsError(
-                f"expected {self._path} with schema version {SCHEMA_VERSION}, got {version} of a newer manager; "
-                "start that version, or give this one another file"
-            )
+        self._check_version(version)
         for addition in _SCHEMAS[version:]:
             for statement in filter(str.strip, addition.split(";")):
                 run(statement)
         run(f"PRAGMA user_version={SCHEMA_VERSION}")
         run("COMMIT")
 
+    def _check_version(self, version: int) -> None:
+        """Refuse files that hold something else, before anything in them is changed."""
+        if version > SCHEMA_VERSION:
+            raise SettingsError(
+                f"expected {self._path} with schema version {SCHEMA_VERSION}, got {version} of a newer manager; "
+                "start that version, or give this one another file"
+            )
+        tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        expected = {name for text in _SCHEMAS[: max(version, 0)] for name in _TABLE.findall(text)}
+        if version < 0 or (version == 0 and tables) or not expected <= tables:
+            raise SettingsError(
+                f"expected an empty file or a job table of schema version 1 to {SCHEMA_VERSION} at {self._path}, got "
+                f"version {version} with the tables {', '.join(sorted(tables)) or '(none)'}; it is another program's "
+                "or damaged: put a copy back, or move it away to begin with an empty one"
+            )
+
     def load(self) -> StoredState:
-        """See the port."""
+        """See the port.
+
+        Raises:
+            StorageError: names the row that cannot be understood.
+        """
         with self._storage_errors("reading"):
             run = self._connection.execute
-            jobs = [decode_job(body) for (body,) in run("SELECT body FROM jobs WHERE is_ended = 0")]
+            jobs = [
+                self._decoded(decode_job, "jobs", *row)
+                for row in run("SELECT job_id, body FROM jobs WHERE is_ended = 0")
+            ]
             requests = [
-                decode_request(body)
-                for (body,) in run(
-                    "SELECT r.body FROM jobs j JOIN requests r ON r.job_id = j.job_id WHERE j.is_ended = 0"
+                self._decoded(decode_request, "requests", *row)
+                for row in run(
+                    "SELECT r.request_id, r.body FROM jobs j JOIN requests r ON r.job_id = j.job_id "
+                    "WHERE j.is_ended = 0"
                 )
             ]
             exchanges = frozenset(name for (name,) in run("SELECT exchange FROM exchanges"))
-            realtime = [decode_realtime(body) for (body,) in run("SELECT body FROM realtime ORDER BY job_id")]
+            realtime = [
+                self._decoded(decode_realtime, "realtime", *row)
+                for row in run("SELECT job_id, body FROM realtime ORDER BY job_id")
+            ]
         return StoredState(
             tuple(sorted(jobs, key=lambda j: (j.created_ns, j.job_id))),
             tuple(sorted(requests, key=lambda r: (r.submitted_ns, r.request_id))),
@@ -127,7 +155,8 @@ class SqliteJobStore:
         if row is None:
             return None
         body, *outcome = row
-        return StoredRequest(decode_request(body), Outcome(request_id, *outcome) if outcome[0] is not None else None)
+        request = self._decoded(decode_request, "requests", request_id, body)
+        return StoredRequest(request, Outcome(request_id, *outcome) if outcome[0] is not None else None)
 
     def commit(self, changes: Sequence[Change]) -> None:
         """See the port."""
@@ -220,6 +249,16 @@ class SqliteJobStore:
         )
         self._expect_unfinished(changed, job.job_id)
 
+    def _decoded(self, decode: Callable[[str], T], table: str, row_id: str, body: str) -> T:
+        try:
+            return decode(body)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StorageError(
+                f"{self._path}: the row {row_id} of {table} cannot be understood ({type(error).__name__}: {error}); "
+                "put a copy of the file back, or delete that row with what belongs to it (sqlite3, while no manager "
+                "runs) and submit its request again"
+            ) from error
+
     @staticmethod
     def _expect_unfinished(changed: sqlite3.Cursor, job_id: str) -> None:
         if changed.rowcount != 1:
@@ -234,6 +273,27 @@ class SqliteJobStore:
                 raise SettingsError(
                     f"{what} {self._path}: another process holds it; stop that manager or use another file"
                 ) from error
-            raise StorageError(f"{what} {self._path} failed: {error}; free some space or mend the disk") from error
+            raise StorageError(f"{what} {self._path} failed: {error}; {_advice(str(error))}") from error
         except sqlite3.Error as error:
             raise StorageError(f"{what} {self._path} failed: {error}") from error
+
+
+def _check_place(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"the folder of the job table {path} cannot be made: {error.strerror}; check store_path and its rights"
+        ) from error
+    if path.is_dir():
+        raise SettingsError(
+            f"expected a file for the job table at {path}, but there is a folder; set store_path to a file"
+        )
+
+
+def _advice(error: str) -> str:
+    if "unable to open" in error or "readonly" in error:
+        return "check the path and its rights"
+    if "full" in error or "disk I/O" in error:
+        return "free some space or mend the disk"
+    return "put a copy of the file back, or give the manager another file"
