@@ -29,6 +29,6 @@ def test_a_request_socket_with_heartbeats_survives_being_idle_case_97() -> None:
         assert ask(b"after") == b"after"
     finally:
         client.disable_monitor()
-        for socket in (client, server):
+        for socket in (ended, client, server):
             socket.close(0)
         context.term()
