@@ -11,7 +11,7 @@ from relay.protocol.ranges import Range
 from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TimeUnit
 from relay.protocol.v1 import request_pb2
-from relay_client.engine.completeness import GapSaid, fold_gaps, measure
+from relay_client.engine.completeness import KnownGap, fold_gaps, measure
 from relay_client.flow import Flow, call
 from relay_client.stored_ticks import StoredTicks
 from relay_client.times import TimeLike, parse_range
@@ -66,7 +66,7 @@ def _read(
     return StoredTicks(ticker, span, measure(ticker, span, numbers, gaps), shown)
 
 
-def _said(gaps: pa.Table) -> Iterable[GapSaid]:
+def _said(gaps: pa.Table) -> Iterable[KnownGap]:
     names = ("state", "cause", "first_number", "last_number", "from_ns", "to_ns")
     for values in zip(*(gaps[name].to_pylist() for name in names), strict=True):
-        yield GapSaid(*values)
+        yield KnownGap(*values)

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relay.protocol.ranges import Range
-from relay_client.engine.completeness import GapSaid, MissingIds, fold_gaps, measure
+from relay_client.engine.completeness import KnownGap, MissingIds, fold_gaps, measure
 
 SPAN = Range(0, 1_000)
 
 
-def said(state: str, first: int | None, last: int | None, from_ns: int = 0, to_ns: int = 0) -> GapSaid:
-    return GapSaid(state, "SEQUENCE", first, last, from_ns, to_ns)
+def said(state: str, first: int | None, last: int | None, from_ns: int = 0, to_ns: int = 0) -> KnownGap:
+    return KnownGap(state, "SEQUENCE", first, last, from_ns, to_ns)
 
 
-def spans(*words: GapSaid) -> list[tuple[str, int | None, int | None]]:
+def spans(*words: KnownGap) -> list[tuple[str, int | None, int | None]]:
     return [(gap.state, gap.first, gap.last) for gap in fold_gaps(words)]
 
 
@@ -45,7 +45,7 @@ def test_a_whole_span_is_complete() -> None:
 
 
 def test_missing_ids_are_told_with_the_cause_of_their_gap_or_as_unexplained() -> None:
-    gaps = fold_gaps([GapSaid("UNFILLABLE", "DISCONNECT", 6, 8, 100, 300)])
+    gaps = fold_gaps([KnownGap("UNFILLABLE", "DISCONNECT", 6, 8, 100, 300)])
     report = measure("X", SPAN, [3, 5, 9, 12], gaps)
     assert report.missing == (
         MissingIds(4, 4, "UNEXPLAINED"),

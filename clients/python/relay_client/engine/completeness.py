@@ -11,24 +11,15 @@ from itertools import pairwise
 
 from relay.protocol.ranges import Range, intersect, subtract, union
 
-__all__ = ["Completeness", "GapSaid", "KnownGap", "MissingIds", "fold_gaps", "measure"]
-
-
-@dataclass(frozen=True, slots=True)
-class GapSaid:
-    """One row of ``market.gaps``; ids are None where unknown, ``to_ns`` 0 where the end is not known."""
-
-    state: str
-    cause: str
-    first: int | None
-    last: int | None
-    from_ns: int
-    to_ns: int
+__all__ = ["Completeness", "KnownGap", "MissingIds", "fold_gaps", "measure"]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownGap:
-    """A gap as it stands: OPEN (being fetched, or interrupted until now) or UNFILLABLE (will never come)."""
+    """A row of ``market.gaps``, or a gap as it stands: OPEN (fetched, or interrupted until now) or UNFILLABLE.
+
+    Ids are None where unknown; ``to_ns`` is 0 where the end is not known.
+    """
 
     state: str
     cause: str
@@ -91,9 +82,9 @@ class Completeness:
         return self.covered_ns * 1_000_000 // length if length else 0
 
 
-def fold_gaps(said: Iterable[GapSaid]) -> list[KnownGap]:
+def fold_gaps(said: Iterable[KnownGap]) -> list[KnownGap]:
     """Return the gaps that are still open or will never be filled, from everything that was said in its order."""
-    open_gaps: list[GapSaid] = []
+    open_gaps: list[KnownGap] = []
     for_ever: list[KnownGap] = []
     for word in said:
         if word.state == "OPEN":
@@ -102,8 +93,8 @@ def fold_gaps(said: Iterable[GapSaid]) -> list[KnownGap]:
             continue
         open_gaps = [gap for gap in open_gaps if not _closes(word, gap)]
         if word.state == "UNFILLABLE":
-            for_ever.append(_known(word))
-    return [*for_ever, *map(_known, open_gaps)]
+            for_ever.append(word)
+    return [*for_ever, *open_gaps]
 
 
 def measure(ticker: str, span: Range, numbers: Sequence[int], gaps: Iterable[KnownGap]) -> Completeness:
@@ -134,16 +125,12 @@ def measure(ticker: str, span: Range, numbers: Sequence[int], gaps: Iterable[Kno
     )
 
 
-def _closes(word: GapSaid, gap: GapSaid) -> bool:
+def _closes(word: KnownGap, gap: KnownGap) -> bool:
     if gap.first is None:
         return word.first is None or (word.last is not None and gap.last is not None and word.last >= gap.last)
     if word.first is None or word.first > gap.first:
         return False
     return gap.last is None or (word.last is not None and gap.last <= word.last)
-
-
-def _known(gap: GapSaid) -> KnownGap:
-    return KnownGap(gap.state, gap.cause, gap.first, gap.last, gap.from_ns, gap.to_ns)
 
 
 def _end_ns(gap: KnownGap, span: Range) -> int:
