@@ -19,6 +19,7 @@ NAMES = (
     "live_parse",
     "websocket_library",
     "live_latency",
+    "sdk_ticks",
 )
 
 

@@ -35,7 +35,11 @@ _TYPE_OF = {
     b"market": MessageType.MARKET,
     b"heartbeat": MessageType.HEARTBEAT,
 }
+_NONSENSE = (DecodeError, ValueError, ArithmeticError, LookupError)
+"""What bytes that decode badly, or decode to nonsense (an unknown state, a volume that is no number), raise."""
 _TICK_NS = 20_000_000
+_TICK_SHARE = 20
+"""Ticks take at most one part in so many of the thread's time, however many topics there are."""
 _REPLAYS_MAX = 16
 _NEVER_NS = 2**62
 Ask = Callable[[Message], Future[Message]]
@@ -112,11 +116,10 @@ class LiveFeeds:
             return True
         try:
             message = route.parse(frames[2][1:])
-        except (DecodeError, ValueError):
+            for _, handle in route.handlers:
+                handle(message, now_ns)
+        except _NONSENSE:
             self._count("rejected.undecodable")
-            return True
-        for _, handle in route.handlers:
-            handle(message, now_ns)
         return True
 
     def flush(self) -> None:
@@ -139,13 +142,14 @@ class LiveFeeds:
         """Do what is due, and ask for replays."""
         if now_ns < self._tick_due_ns:
             return
-        self._tick_due_ns = now_ns + _TICK_NS if self._feeds else _NEVER_NS
         for feed in self._feeds:
             feed.group.on_tick(now_ns)
             if self._replays < _REPLAYS_MAX:
                 for asking, question in list(feed.group.questions(now_ns)):
                     self._replay(asking, question)
         self.flush()
+        taken_ns = time.monotonic_ns() - now_ns
+        self._tick_due_ns = now_ns + max(_TICK_NS, _TICK_SHARE * taken_ns) if self._feeds else _NEVER_NS
 
     def on_replayed(self, feed: Feed, question: ReplayQuestion, answer: Future[Message], now_ns: int) -> None:
         """Take the answer to a replay."""
@@ -181,7 +185,7 @@ class LiveFeeds:
                 continue
             try:
                 found.append(_PARSERS[type_id](record[2:]))
-            except (DecodeError, ValueError):
+            except _NONSENSE:
                 self._count("rejected.undecodable")
         return found
 

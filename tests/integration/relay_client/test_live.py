@@ -11,6 +11,7 @@ from decimal import Decimal
 import pytest
 
 from relay.errors import PeerError, RelayError, RetryableError, SettingsError
+from relay.protocol.v1 import market_pb2
 from relay_client import AsyncClient, CallbackFailed, Gap, HistoryJoined, Loss, Overrun, StateChanged, Tick
 from tests.support.client_world import BTC
 from tests.support.live_world import BTC_TICK, gap
@@ -155,8 +156,6 @@ def test_topics_are_added_and_removed_while_it_runs(world, live):
 def test_a_longer_topic_that_the_wire_also_matches_is_not_delivered(world, live):
     with world.client() as client, client.subscribe(f"{BTC}|ohlc:60") as subscription:
         live.until_subscribed(f"{BTC}|ohlc:60")
-        from relay.protocol.v1 import market_pb2
-
         for seconds in (600, 60):
             bar = market_pb2.OHLC(ticker=BTC, period_seconds=seconds, timestamp=0, volume="1")
             world.manager.publish(f"{BTC}|ohlc:{seconds}", bar)
@@ -316,3 +315,13 @@ def test_a_hand_over_to_another_publisher_repeats_nothing(world, live):
         live.trade([2, 3, 4])
         assert numbers(subscription, 4) == [1, 2, 3, 4]
         assert subscription.counters()["repeated"] == 2
+
+
+def test_bytes_that_make_no_sense_are_counted_and_the_feed_goes_on(world, live):
+    with world.client() as client, client.subscribe([BTC, f"{BTC}|ohlc:60"]) as subscription:
+        live.until_subscribed(BTC_TICK, f"{BTC}|ohlc:60")
+        world.manager.publish(f"{BTC}|ohlc:60", market_pb2.OHLC(ticker=BTC, volume="many"))
+        live.publisher.send_multipart([BTC_TICK.encode(), b"\x01", b"\x04\xff\xff"])
+        wait_until(lambda: client.counters().get("rejected.undecodable") == 2, what="both to be counted")
+        live.trade([1])
+        assert numbers(subscription, 1) == [1]
