@@ -325,3 +325,22 @@ def test_bytes_that_make_no_sense_are_counted_and_the_feed_goes_on(world, live):
         wait_until(lambda: client.counters().get("rejected.undecodable") == 2, what="both to be counted")
         live.trade([1])
         assert numbers(subscription, 1) == [1]
+
+
+def test_case_93_a_replay_whose_answer_got_lost_is_asked_for_again(world, live):
+    lost = []
+
+    def answer(asked):
+        if not lost:
+            lost.append(asked)
+            return None
+        return live.log.answer(asked)
+
+    world.manager.replays = answer
+    with world.client(reply_timeout_ms=200) as client, client.subscribe(BTC) as subscription:
+        live.until_subscribed(*WITH_TICKS)
+        live.trade([1])
+        live.trade([2], is_lost=True)
+        live.trade([3])
+        assert numbers(subscription, 3) == [1, 3, 2]
+        assert lost
