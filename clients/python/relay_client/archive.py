@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from relay.errors import PeerError, SettingsError
+from relay.protocol.codes import ErrorCode
 from relay.protocol.ranges import Range
-from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TimeUnit
 from relay.protocol.v1 import request_pb2
+from relay_client.arguments import whole
 from relay_client.engine.completeness import KnownGap, fold_gaps, measure
 from relay_client.flow import Flow, call
+from relay_client.flows import checked_ticker
 from relay_client.stored_ticks import StoredTicks
 from relay_client.times import TimeLike, parse_range
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from relay_client.flows import ClientFlows
 
 __all__ = ["read_ticks"]
+
+_LIMIT_MAX = 2**40
 
 
 def read_ticks(
@@ -42,12 +45,9 @@ def read_ticks(
         RetryableError: relay, catalog or store are away.
     """
     flows.session.check_usable()
-    try:
-        parsed = str(parse_ticker(ticker))
-    except PeerError as error:
-        raise SettingsError(str(error), code=error.code) from error
-    if limit is not None and limit < 1:
-        raise SettingsError(f"expected a limit of at least 1, got {limit}; leave it out for all")
+    parsed = checked_ticker(ticker)
+    if limit is not None:
+        limit = whole("limit", limit, low=1, high=_LIMIT_MAX, code=ErrorCode.INVALID_LIMIT)
     start_ns, end_ns = parse_range(start=start, end=end, last=last, unit=unit, now_ns=time.time_ns())
     span = Range(start_ns, end_ns)
     reply = yield from flows.located(timeout_s=timeout_s)

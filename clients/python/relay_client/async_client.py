@@ -10,6 +10,7 @@ from types import TracebackType
 
 from relay.protocol.times import TimeUnit
 from relay_client.archive import read_ticks
+from relay_client.arguments import items
 from relay_client.async_subscription import AsyncSubscription
 from relay_client.client import SYMBOLS_MAX, id_of, open_flows
 from relay_client.flow import run_async
@@ -110,7 +111,7 @@ class AsyncClient:
         on_progress: OnProgress | None = None,
     ) -> list[Outcome]:
         """Return how requests ended, once all have; see :meth:`relay_client.Client.wait_all`."""
-        ids = [id_of(request) for request in requests]
+        ids = [id_of(request) for request in items("requests", requests)]
         return await run_async(self._flows.wait(ids, timeout_s=timeout, on_progress=on_progress))
 
     async def symbols(

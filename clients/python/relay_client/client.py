@@ -9,8 +9,10 @@ from types import TracebackType
 
 from relay.config import load_settings
 from relay.errors import SettingsError
+from relay.protocol.codes import ErrorCode
 from relay.protocol.times import TimeUnit
 from relay_client.archive import read_ticks
+from relay_client.arguments import items, seconds, text, whole
 from relay_client.engine.items import Tick
 from relay_client.flow import run
 from relay_client.flows import ClientFlows, OnProgress
@@ -39,12 +41,22 @@ def open_flows(
     config_file: Path | None,
 ) -> ClientFlows:
     """Return the flows of a new client; arguments win over ``settings``, or over environment and file without them."""
-    given = {"host": host, "request_port": request_port, "subscribe_port": subscribe_port}
+    given: dict[str, object] = {} if host is None else {"host": text("host", host)}
+    for name, port in (("request_port", request_port), ("subscribe_port", subscribe_port)):
+        if port is not None:
+            given[name] = whole(name, port, low=1, high=65_535)
+    if settings is not None and not isinstance(settings, ClientSettings):
+        raise SettingsError(f"expected settings as ClientSettings, got {type(settings).__name__}")
+    if config_file is not None:
+        try:
+            config_file = Path(config_file)
+        except TypeError as error:
+            raise SettingsError(f"expected config_file as a path, got {type(config_file).__name__}") from error
     if settings is None:
         return ClientFlows(load_settings(ClientSettings, overrides=given, config_file=config_file))
     if config_file is not None:
         raise SettingsError("expected either settings or config_file, got both; leave one out")
-    return ClientFlows(settings.model_copy(update={k: v for k, v in given.items() if v is not None}))
+    return ClientFlows(settings.model_copy(update=given))
 
 
 class Client:
@@ -173,7 +185,7 @@ class Client:
         on_progress: OnProgress | None = None,
     ) -> list[Outcome]:
         """Return how requests ended, in their order, once all have; see :meth:`wait`."""
-        ids = [id_of(request) for request in requests]
+        ids = [id_of(request) for request in items("requests", requests)]
         return run(self._flows.wait(ids, timeout_s=timeout, on_progress=on_progress))
 
     def symbols(
@@ -327,6 +339,8 @@ class Client:
             SettingsError: an argument is wrong.
             RetryableError: something is away.
         """
+        if speed is not None:
+            speed = seconds("speed", speed, 0)
         sources: list[Iterable[Tick | Bar]] = []
         names: list[str] = []
         for topic in topics_of(topics):
@@ -367,4 +381,5 @@ class Client:
 
 def id_of(request: str | Request) -> str:
     """Return the id of a request."""
-    return request if isinstance(request, str) else request.request_id
+    found = getattr(request, "request_id", request)
+    return text("request", found, code=ErrorCode.INVALID_REQUEST_ID)

@@ -11,17 +11,19 @@ from google.protobuf.message import Message
 
 from relay.errors import PeerError, RelayError, RetryableError, SettingsError
 from relay.protocol.codes import ErrorCode
-from relay.protocol.periods import align_down_ns, parse_period
+from relay.protocol.periods import PERIOD_SECONDS_MAX, align_down_ns, parse_period
 from relay.protocol.ranges import Range, intersect
 from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TimeUnit
 from relay.protocol.topics import is_uuid_text
 from relay.protocol.v1 import request_pb2
+from relay_client.arguments import callback, flag, seconds, whole
+from relay_client.arguments import text as checked_text
 from relay_client.engine.answers import error_for
 from relay_client.engine.plan import HistoryQuery, plan_requests
 from relay_client.flow import Flow, call, result_of, wait, wait_for_one
 from relay_client.history import History
-from relay_client.lake import Lake
+from relay_client.lake import Lake, load_readers
 from relay_client.outcome import Outcome, Progress, Request
 from relay_client.probe import RelayInfo
 from relay_client.reading import bars_before_gap, read_history
@@ -30,13 +32,14 @@ from relay_client.settings import ClientSettings
 from relay_client.symbols import Symbol
 from relay_client.times import TimeLike, parse_range
 
-__all__ = ["ClientFlows", "OnProgress"]
+__all__ = ["ClientFlows", "OnProgress", "checked_period", "checked_ticker"]
 
 OnProgress = Callable[[Progress], object]
 _PROGRESS_S = 1.0
 _AT_ONCE_MAX = 2
 """Requests of one call that run at a time: a long history must leave slots to others."""
 _SYMBOLS_REPEAT_S = 10.0
+_SYMBOLS_MAX = 100_000
 
 
 class ClientFlows:
@@ -69,10 +72,9 @@ class ClientFlows:
             SettingsError: with the code of the argument that is wrong.
         """
         self.session.check_usable()
-        try:
-            parsed_ticker, period_seconds = str(parse_ticker(ticker)), parse_period(period)
-        except PeerError as error:
-            raise SettingsError(str(error), code=error.code) from error
+        parsed_ticker, period_seconds = checked_ticker(ticker), checked_period(period)
+        if limit is not None:
+            limit = whole("limit", limit, low=1, high=self.settings.rows_per_request_max, code=ErrorCode.INVALID_LIMIT)
         now_ns = time.time_ns()
         if last is not None:
             # "The last two hours" are those of closed bars: the running one is not asked for.
@@ -84,10 +86,15 @@ class ClientFlows:
 
     def history(self, query: HistoryQuery, *, timeout_s: float | None, on_progress: OnProgress | None) -> Flow[History]:
         """Look into the tables, ask for what is missing, wait, and read."""
-        clock = _Clock(timeout_s if timeout_s is not None else self.settings.history_timeout_seconds)
+        callback("on_progress", on_progress)
+        wait_s = seconds("timeout", timeout_s, self.settings.history_timeout_seconds)
+        # Loading the table libraries takes seconds on a cold machine, which is none of the relay's.
+        yield from call(load_readers)
+        clock = _Clock(wait_s)
         reply = yield from _answer(self.session.locate(timeout_s=clock.left_s()), self.session)
         located_ns = time.monotonic_ns()
         covered, before = yield from call(lambda: self._look(reply, query))
+        clock.check(f"the tables were looked at only after {clock.elapsed_s()} s")
         if query.limit is not None and before >= query.limit:
             return (yield from call(lambda: self._read(reply, query, ())))
         ranges = plan_requests(
@@ -134,7 +141,8 @@ class ClientFlows:
         self, request_ids: Sequence[str], *, timeout_s: float | None, on_progress: OnProgress | None
     ) -> Flow[list[Outcome]]:
         """Await the ends of requests."""
-        clock = _Clock(timeout_s if timeout_s is not None else self.settings.history_timeout_seconds)
+        callback("on_progress", on_progress)
+        clock = _Clock(seconds("timeout", timeout_s, self.settings.history_timeout_seconds))
         waited = [self.session.watch(_checked_id(r), timeout_s=clock.left_s()) for r in request_ids]
         try:
             while not all(w.future.done() for w in waited):
@@ -150,8 +158,14 @@ class ClientFlows:
         self, *, ticker: str, exchange: str, text: str, refresh: bool, limit: int, timeout_s: float | None
     ) -> Flow[list[Symbol]]:
         """Ask for markets; while they are being fetched, wait for the update and ask again."""
-        clock = _Clock(timeout_s if timeout_s is not None else self.settings.request_timeout_seconds)
-        query = request_pb2.SymbolQuery(ticker=ticker, exchange=exchange, text=text, refresh=refresh, limit=limit)
+        clock = _Clock(seconds("timeout", timeout_s, self.settings.request_timeout_seconds))
+        query = request_pb2.SymbolQuery(
+            ticker=checked_text("ticker", ticker),
+            exchange=checked_text("exchange", exchange),
+            text=checked_text("text", text),
+            refresh=flag("refresh", refresh),
+            limit=whole("limit", limit, low=1, high=_SYMBOLS_MAX, code=ErrorCode.INVALID_LIMIT),
+        )
         while True:
             # Awaited before the question: the update may come between the answer and the wait.
             update = self.session.next_update(timeout_s=clock.left_s())
@@ -189,14 +203,14 @@ class ClientFlows:
 
     def located(self, *, timeout_s: float | None) -> Flow[request_pb2.ProbeReply]:
         """Await what the relay tells about itself: where the tables are."""
-        seconds = timeout_s if timeout_s is not None else self.settings.request_timeout_seconds
-        reply: request_pb2.ProbeReply = yield from _answer(self.session.locate(timeout_s=seconds), self.session)
+        wait_s = seconds("timeout", timeout_s, self.settings.request_timeout_seconds)
+        yield from call(load_readers)
+        reply: request_pb2.ProbeReply = yield from _answer(self.session.locate(timeout_s=wait_s), self.session)
         return reply
 
     def _ask(self, message: Message, timeout_s: float | None) -> Pending[Message]:
-        return self.session.ask(
-            message, timeout_s=timeout_s if timeout_s is not None else self.settings.request_timeout_seconds
-        )
+        wait_s = seconds("timeout", timeout_s, self.settings.request_timeout_seconds)
+        return self.session.ask(message, timeout_s=wait_s)
 
     def _look(self, reply: request_pb2.ProbeReply, query: HistoryQuery) -> tuple[Sequence[Range], int]:
         with self.lake.reader(reply) as tables:
@@ -217,6 +231,14 @@ class _Clock:
 
     def left_s(self) -> float:
         return max(0.0, self._began + self._timeout_s - time.monotonic())
+
+    def check(self, what: str) -> None:
+        """Raise when the time is over; ``what`` says which step has used it up."""
+        if not self.left_s():
+            raise RetryableError(
+                f"{what}, and the {self._timeout_s:g} s of this call are over; allow more time",
+                code=ErrorCode.TIMEOUT,
+            )
 
     def elapsed_s(self) -> int:
         return int(time.monotonic() - self._began)
@@ -309,13 +331,40 @@ def _symbols(answer: request_pb2.SymbolReply) -> list[Symbol]:
     return [Symbol.of(market) for market in answer.markets]
 
 
-def _checked_id(request_id: str) -> str:
-    if not is_uuid_text(request_id):
+def checked_ticker(ticker: object) -> str:
+    """Return a ticker in the unified form.
+
+    Raises:
+        SettingsError: INVALID_TICKER.
+    """
+    try:
+        return str(parse_ticker(checked_text("ticker", ticker, code=ErrorCode.INVALID_TICKER)))
+    except PeerError as error:
+        raise SettingsError(str(error), code=error.code) from error
+
+
+def checked_period(period: object) -> int:
+    """Return the seconds of a period.
+
+    Raises:
+        SettingsError: INVALID_PERIOD.
+    """
+    if not isinstance(period, str):
+        return whole("period", period, low=1, high=PERIOD_SECONDS_MAX, code=ErrorCode.INVALID_PERIOD)
+    try:
+        return parse_period(period)
+    except PeerError as error:
+        raise SettingsError(str(error), code=error.code) from error
+
+
+def _checked_id(request_id: object) -> str:
+    checked = checked_text("request_id", request_id, code=ErrorCode.INVALID_REQUEST_ID)
+    if not is_uuid_text(checked):
         raise SettingsError(
-            f"expected request_id as a lower-case UUID of 36 characters, got {request_id[:80]!r}",
+            f"expected request_id as a lower-case UUID of 36 characters, got {checked[:80]!r}",
             code=ErrorCode.INVALID_REQUEST_ID,
         )
-    return request_id
+    return checked
 
 
 def _unexpected(answer: Message) -> RelayError:

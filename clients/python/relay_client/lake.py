@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from relay.errors import RelayError, SettingsError
@@ -15,7 +15,7 @@ from relay_client.settings import ClientSettings
 if TYPE_CHECKING:
     from relay.tables.reader import LakeTables
 
-__all__ = ["Lake", "table_settings"]
+__all__ = ["Lake", "load_readers", "table_settings"]
 
 _IDLE_MAX = 4
 
@@ -39,6 +39,12 @@ def table_settings(reply: request_pb2.ProbeReply, settings: ClientSettings) -> T
         properties.setdefault("s3.endpoint", store)
     name = settings.catalog_name or reply.catalog_name or "lake"
     return TableSettings(_with_user(uri, settings), warehouse, name, properties)
+
+
+def load_readers() -> None:
+    """Import what reads the tables, so that no deadline pays for it later."""
+    with suppress(ImportError):
+        import relay.tables.reader  # noqa: F401
 
 
 class Lake:

@@ -10,6 +10,8 @@ from typing import Literal
 from relay.errors import PeerError, SettingsError
 from relay.protocol.codes import ErrorCode
 from relay.protocol.topics import MarketTopic, parse_market_topic
+from relay_client.arguments import flag, items, whole
+from relay_client.arguments import text as checked_text
 from relay_client.buffer import BufferPolicy
 from relay_client.engine.live_values import FeedRules
 from relay_client.settings import ClientSettings
@@ -67,8 +69,8 @@ def new_plan(
     _check_choice("order", order, ("arrival", "strict"))
     _check_choice("numbers", numbers, ("decimal", "scaled"))
     _check_choice("policy", policy, tuple(BufferPolicy))
-    if not 1 <= buffer_max <= _BUFFER_LIMIT:
-        raise SettingsError(f"expected buffer_max of 1 to {_BUFFER_LIMIT}, got {buffer_max}")
+    buffer_max = whole("buffer_max", buffer_max, low=1, high=_BUFFER_LIMIT)
+    conflate, repair = flag("conflate", conflate), flag("repair", repair)
     if conflate and (start is not None or order == "strict"):
         raise SettingsError("expected conflate without start and strict order: it keeps only the newest of each topic")
     rules = FeedRules(
@@ -120,7 +122,8 @@ def topics_of(topics: TopicsLike) -> tuple[MarketTopic, ...]:
     Raises:
         SettingsError: INVALID_TOPIC, or what is wrong with the ticker.
     """
-    texts = [topics] if isinstance(topics, str) else list(topics)
+    given = [topics] if isinstance(topics, str) else items("topics", topics, code=ErrorCode.INVALID_TOPIC)
+    texts = [checked_text("a topic", item, code=ErrorCode.INVALID_TOPIC) for item in given]
     if not 1 <= len(texts) <= _TOPICS_MAX:
         raise SettingsError(f"expected 1 to {_TOPICS_MAX} topics, got {len(texts)}", code=ErrorCode.INVALID_TOPIC)
     parsed = {}
@@ -139,5 +142,5 @@ def topics_of(topics: TopicsLike) -> tuple[MarketTopic, ...]:
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise SettingsError(f"expected {name} to be {' or '.join(map(repr, map(str, choices)))}, got {value!r}")

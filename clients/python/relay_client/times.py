@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+import re
 from datetime import UTC, date, datetime, timedelta
 from typing import SupportsIndex
 
 from relay.errors import PeerError, SettingsError
 from relay.protocol.codes import ErrorCode
-from relay.protocol.periods import NANOSECONDS, parse_period
-from relay.protocol.times import TimeUnit, check_time_ns, from_unit, parse_iso_ns
+from relay.protocol.periods import NANOSECONDS
+from relay.protocol.times import TimeUnit, check_time_ns, format_ns, from_unit, parse_iso_ns
 
 __all__ = ["TimeLike", "from_ns", "parse_range", "parse_span_ns", "parse_time_ns"]
 
@@ -18,6 +19,12 @@ TimeLike = datetime | date | str | SupportsIndex
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ("s", "ms", "us", "ns")
+_SPAN = re.compile(r"([0-9]{1,9})(s|m|h|d|w)", re.ASCII)
+_SPAN_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_SPAN_SECONDS_MAX = 36_525 * 86_400
+"""A hundred years; how far back an exchange goes is another matter."""
+_SHOWN_MAX = 80
+_DIGITS = re.compile(r"[+-]?([0-9]+)(?:\.([0-9]*))?", re.ASCII)
 
 
 def parse_time_ns(value: TimeLike, *, unit: TimeUnit | None = None, what: str = "time") -> int:
@@ -50,10 +57,13 @@ def parse_span_ns(text: str, *, what: str = "last") -> int:
     Raises:
         SettingsError: INVALID_TIME.
     """
-    try:
-        return parse_period(text) * NANOSECONDS
-    except PeerError as error:
-        raise SettingsError(f"{what}: expected a span such as 15m, 1h, 7d, got {text!r}", code=error.code) from error
+    found = _SPAN.fullmatch(text.strip()) if isinstance(text, str) else None
+    span_s = int(found[1]) * _SPAN_SECONDS[found[2]] if found else 0
+    if not 1 <= span_s <= _SPAN_SECONDS_MAX:
+        raise _refused(
+            f"{what}: expected a span such as 15m, 1h, 7d, of 1s to {_SPAN_SECONDS_MAX // 86_400}d, got {text!a:.80}"
+        )
+    return span_s * NANOSECONDS
 
 
 def parse_range(
@@ -79,10 +89,17 @@ def parse_range(
     if start is not None:
         start_ns = parse_time_ns(start, unit=unit, what="start")
     else:
-        start_ns = end_ns - parse_span_ns(last or "")
+        start_ns = end_ns - parse_span_ns("" if last is None else last)
+        try:
+            check_time_ns(start_ns, what="start")
+        except PeerError as error:
+            raise _refused(f"last: {last} before {format_ns(end_ns)} is before 1985; ask for less") from error
     if end_ns <= start_ns:
+        later = "; a start without an end must lie in the past" if end is None else ""
         raise SettingsError(
-            f"expected end after start, got [{start_ns}, {end_ns}) in nanoseconds", code=ErrorCode.INVALID_RANGE
+            f"expected end after start, got start {format_ns(start_ns)} and end {format_ns(end_ns)}"
+            f"{' (now)' if end is None else ''}{later}",
+            code=ErrorCode.INVALID_RANGE,
         )
     return start_ns, end_ns
 
@@ -93,9 +110,20 @@ def from_ns(time_ns: int) -> datetime:
 
 
 def _of_text(text: str, what: str) -> int:
-    if text.strip().lstrip("+-").replace(".", "", 1).isdigit():
-        raise _refused(f"{what}: {text!r} does not say its unit; pass int({text.strip()!r}) with unit='s', or ISO text")
+    if number := _DIGITS.fullmatch(text.strip()):
+        raise _refused(
+            f"{what}: {text[:_SHOWN_MAX]!a} does not say its unit; {_with_unit(*number.groups())}, or ISO text"
+        )
     return parse_iso_ns(text)
+
+
+def _with_unit(whole: str, fraction: str | None) -> str:
+    """Say how a number is passed, by one that can be."""
+    digits = (fraction or "").rstrip("0")
+    if not digits:
+        return f"pass {whole[:_SHOWN_MAX]} as an integer with unit='s'"
+    unit, width = next(((u, w) for u, w in (("ms", 3), ("us", 6)) if len(digits) <= w), ("ns", 9))
+    return f"pass {(whole + digits[:width].ljust(width, '0'))[:_SHOWN_MAX]} as an integer with unit={unit!r}"
 
 
 def _of_datetime(value: datetime, what: str) -> int:
@@ -119,9 +147,13 @@ def _of_integer(value: object, unit: TimeUnit | None, what: str) -> int:
         )
     if unit is None:
         raise _refused(f"{what}: the integer {value!r} does not say its unit; add unit='s', 'ms', 'us' or 'ns'")
-    if unit not in _UNITS:
+    if not isinstance(unit, str) or unit not in _UNITS:
         raise _refused(f"expected unit 's', 'ms', 'us' or 'ns', got {unit!r}")
-    return from_unit(operator.index(value), unit)
+    try:
+        number = operator.index(value)
+    except Exception as error:
+        raise _refused(f"{what}: expected an integer, got a {type(value).__name__} that is none") from error
+    return from_unit(number, unit)
 
 
 def _refused(text: str) -> SettingsError:

@@ -6,12 +6,16 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from relay.errors import RetryableError
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.ranges import Range
 from relay.protocol.v1 import request_pb2
 from relay_client.engine.plan import HistoryQuery
 from relay_client.flow import run
-from relay_client.flows import _Clock, _Watched
+from relay_client.flows import ClientFlows, _Clock, _Watched
+from relay_client.settings import ClientSettings
 
 HOUR_NS = 3_600 * NANOSECONDS
 START_NS = 1_700_000_400 * NANOSECONDS // HOUR_NS * HOUR_NS
@@ -53,3 +57,33 @@ def test_a_long_call_runs_two_requests_at_a_time() -> None:
     watched = _Watched(SimpleNamespace(session=session), reply, query, _Clock(60), None)  # type: ignore[arg-type]
     assert len(run(watched.fetch(ranges, limit=None))) == 7
     assert session.most == 2
+
+
+def test_loading_the_table_libraries_is_not_paid_by_the_deadline_and_a_slow_table_is_told_as_such(monkeypatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("relay_client.flows.time.monotonic", lambda: now[0])
+
+    def load() -> None:
+        now[0] += 60
+
+    monkeypatch.setattr("relay_client.flows.load_readers", load)
+    waited: list[float] = []
+    reply: Future[Any] = Future()
+    reply.set_result(request_pb2.ProbeReply(server_time=START_NS))
+
+    def locate(*, timeout_s: float) -> SimpleNamespace:
+        waited.append(timeout_s)
+        return SimpleNamespace(future=reply)
+
+    def look(*_: object) -> tuple[list[Range], int]:
+        now[0] += 7
+        return [], 0
+
+    flows = ClientFlows.__new__(ClientFlows)
+    flows.settings = ClientSettings()
+    flows.session = SimpleNamespace(locate=locate, forget=lambda *_: None)  # type: ignore[assignment]
+    monkeypatch.setattr(ClientFlows, "_look", look)
+    query = HistoryQuery("BTC/USDT.BINANCE", 60, START_NS - HOUR_NS, START_NS, None)
+    with pytest.raises(RetryableError, match="tables were looked at only after 7 s, and the 5 s of this call are over"):
+        run(flows.history(query, timeout_s=5, on_progress=None))
+    assert waited == [5]

@@ -124,3 +124,39 @@ def test_a_range_that_is_none_is_refused(given_times, advice):
     times = {"start": None, "end": None, "last": None, **given_times}
     with pytest.raises(SettingsError, match=advice):
         parse_range(**times, unit=None, now_ns=NOW_NS)
+
+
+@pytest.mark.parametrize("last", ["0m", "36526d", "999999999w", "", "1M", "1.5h"])
+def test_a_span_out_of_bounds_is_told_with_the_bounds(last):
+    with pytest.raises(SettingsError, match="of 1s to 36525d") as told:
+        parse_range(start=None, end=None, last=last, unit=None, now_ns=NOW_NS)
+    assert told.value.code == "INVALID_TIME"
+
+
+def test_a_long_span_is_taken_and_one_before_the_first_exchange_is_told():
+    day_ns = 86_400 * 10**9
+    assert parse_span_ns("1000d") == 1000 * day_ns
+    with pytest.raises(SettingsError, match="before 1985"):
+        parse_range(start=None, end=None, last="36000d", unit=None, now_ns=NOW_NS)
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "unit"),
+    [
+        ("1795840000", 1795840000, "s"),
+        ("1795840000.5", 1795840000500, "ms"),
+        ("1795840000.000001", 1795840000000001, "us"),
+        ("1795840000.123456789", 1795840000123456789, "ns"),
+    ],
+)
+def test_the_advice_for_a_number_without_a_unit_can_be_followed(text, number, unit):
+    with pytest.raises(SettingsError, match=f"pass {number} as an integer with unit='{unit}'"):
+        parse_time_ns(text)
+    assert parse_time_ns(number, unit=unit)
+
+
+def test_a_range_that_ends_before_it_starts_is_told_in_readable_times():
+    with pytest.raises(SettingsError, match="start 2026-01-02T00:00:00Z and end 2026-01-01T00:00:00Z"):
+        parse_range(start="2026-01-02", end="2026-01-01", last=None, unit=None, now_ns=NOW_NS)
+    with pytest.raises(SettingsError, match="must lie in the past"):
+        parse_range(start=NOW_NS + 1, end=None, last=None, unit="ns", now_ns=NOW_NS)

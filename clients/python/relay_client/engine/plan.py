@@ -9,6 +9,7 @@ from relay.errors import SettingsError
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import NANOSECONDS, align_down_ns, align_up_ns, bar_count
 from relay.protocol.ranges import Range, subtract
+from relay.protocol.times import format_ns
 
 __all__ = ["HistoryQuery", "merge_closest", "plan_requests", "split_long"]
 
@@ -43,7 +44,8 @@ class HistoryQuery:
         """
         if not bar_count(self.wanted.start_ns, self.end_ns, self.period_seconds):
             raise SettingsError(
-                f"no bar of {self.period_seconds} s starts in [{self.start_ns}, {self.end_ns}); widen the range",
+                f"no bar of {self.period_seconds} s starts in [{format_ns(self.start_ns)}, {format_ns(self.end_ns)}); "
+                "widen the range",
                 code=ErrorCode.INVALID_RANGE,
             )
         if self.limit is not None and not 1 <= self.limit <= rows_max:
