@@ -17,6 +17,7 @@ from ingestors.engine.slots import SlotEngine
 from ingestors.exchanges.exchange import Exchange
 from ingestors.job_runner import BannedError, JobRunner
 from ingestors.live.desk import LiveDesk
+from relay.engine.redial import Redial
 from relay.errors import RelayError
 from relay.observability import Counters
 from relay.protocol.codes import ErrorCode
@@ -24,7 +25,7 @@ from relay.protocol.envelope import EnvelopeError, decode, encode
 from relay.protocol.ranges import Range
 from relay.protocol.registry import Channel
 from relay.protocol.v1 import work_pb2
-from relay.transport import AsyncSocket, Context, SocketKind, SocketLimits, open_async_socket
+from relay.transport import AsyncSocket, Context, SocketKind, SocketLimits, open_async_socket, redial
 
 __all__ = ["Worker"]
 
@@ -33,6 +34,7 @@ _TICK_SECONDS = 0.25
 _UNSENT_MAX = 200
 """Offers and heartbeats are dropped above this: the broker is away, and they are repeated anyway."""
 _FAREWELL_MS = 1_000
+_SILENCE_NS = 15_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class Worker:
         self._outbox: asyncio.Queue[Message] = asyncio.Queue()
         self._jobs: dict[JobKey, asyncio.Task[None]] = {}
         self._is_over = False
+        self._redial = Redial(_SILENCE_NS)
 
     def stop(self, *, within_ns: int) -> None:
         """Take no more jobs, end within this time, then return from :meth:`run`; call from the loop's thread."""
@@ -101,6 +104,7 @@ class Worker:
                     if pump.done():
                         pump.result()
                 await self._turn()
+                self._watch_broker(socket, endpoint)
             await self._cancel_jobs()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._outbox.join(), _FAREWELL_MS / 1_000)
@@ -212,9 +216,16 @@ class Worker:
             return
         self._outbox.put_nowait(message)
 
+    def _watch_broker(self, socket: AsyncSocket, endpoint: str) -> None:
+        """Offers and heartbeats are always answered: after a long silence the connection is made anew."""
+        if self._redial.failed(self._clock.monotonic_ns()):
+            self._counters.add("broker.redialled")
+            redial(socket, endpoint)
+
     async def _receive(self, socket: AsyncSocket) -> None:
         while True:
             frames = await socket.recv_multipart()
+            self._redial.worked()
             try:
                 envelope = decode(frames, Channel.WORK_TO_INGESTOR)
             except EnvelopeError as error:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 from relay.engine.commands import Command, Publish, Recheck, SendToClient, SendToManager, Upstream
 from relay.engine.gateway import GatewayEngine
+from relay.engine.redial import Redial
 from relay.gateway.settings import GatewaySettings
 from relay.observability import Counters
 from relay.protocol.topics import DEMAND_PREFIX
@@ -24,6 +25,7 @@ from relay.transport import (
     accept_subscription,
     open_socket,
     receive,
+    redial,
     send,
     subscribe,
     unsubscribe,
@@ -33,6 +35,7 @@ __all__ = ["GatewayLoop"]
 
 _BURST = 256
 _TICK_MS = 100
+_REDIAL_NS = 5_000_000_000
 
 
 class GatewayLoop:
@@ -71,6 +74,7 @@ class GatewayLoop:
             opened.callback(self._canary.close)
             self._opened = opened.pop_all()
         self._unsure: set[bytes] = set()
+        self._requests, self._beats = Redial(_REDIAL_NS), Redial(_REDIAL_NS)
 
     def run(self, stopping: Callable[[], bool], waker: Waker) -> None:
         """Run until ``stopping``; then let replies in flight go out, up to the drain time."""
@@ -91,6 +95,7 @@ class GatewayLoop:
                 if socket in ready:
                     self._drain(socket, handle)
             self._execute(self._engine.on_tick(now_ns()))
+            self._watch_beats(now_ns())
             self._counters.set("topics.upstream", self._engine.topics_upstream)
             if drain_until is None and stopping():
                 drain_until = time.monotonic() + self._settings.drain_ms / 1000
@@ -108,6 +113,14 @@ class GatewayLoop:
             if frames is None:
                 return
             self._execute(handle(frames))
+
+    def _watch_beats(self, now_ns: int) -> None:
+        """Connect to the manager's publisher anew after a long silence; libzmq sends the subscriptions again."""
+        if self._engine.manager_available(now_ns):
+            self._beats.worked()
+        elif self._beats.failed(time.monotonic_ns()):
+            self._counters.add("publisher.redialled")
+            redial(self.published, self._settings.manager_publish_endpoint)
 
     def _on_subscription(self, frames: list[bytes]) -> Iterable[Command]:
         if self._canary.is_mark(frames):
@@ -134,10 +147,15 @@ class GatewayLoop:
                     if send(self.router, frames) is not SendOutcome.SENT:
                         self._counters.add("replies.undeliverable")
                 case SendToManager(frames, otherwise):
-                    if send(self.manager, frames) is not SendOutcome.SENT:
-                        self._counters.add("requests.unavailable")
-                        self._engine.in_flight -= 1
-                        self._execute([otherwise])
+                    if send(self.manager, frames) is SendOutcome.SENT:
+                        self._requests.worked()
+                        continue
+                    self._counters.add("requests.unavailable")
+                    self._engine.in_flight -= 1
+                    self._execute([otherwise])
+                    if self._requests.failed(time.monotonic_ns()):
+                        self._counters.add("manager.redialled")
+                        redial(self.manager, self._settings.manager_request_endpoint)
                 case Recheck(topic):
                     self._unsure.add(topic)
                     self._canary.ask()

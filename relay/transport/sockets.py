@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
@@ -29,6 +30,7 @@ __all__ = [
     "open_async_socket",
     "open_socket",
     "receive",
+    "redial",
     "send",
     "subscribe",
     "unsubscribe",
@@ -186,6 +188,17 @@ def receive(socket: Socket) -> list[bytes] | None:
     except zmq.Again:
         return None
     return frames
+
+
+def redial(socket: Socket | AsyncSocket, endpoint: str) -> None:
+    """Drop a connection, if there is still one, and make it anew; subscriptions of the socket go with it.
+
+    libzmq tries again after every network error, but gives up for good when a peer speaks another protocol: a foreign
+    process that held the port for a moment would cut the two off for ever.
+    """
+    with contextlib.suppress(zmq.ZMQError):
+        socket.disconnect(endpoint)
+    socket.connect(endpoint)
 
 
 def subscribe(socket: Socket, topic: bytes) -> None:

@@ -1,0 +1,71 @@
+"""A foreign peer on the manager's port for a moment does not cut the relay off for ever."""
+
+from __future__ import annotations
+
+import uuid
+
+import zmq
+
+from relay.protocol.envelope import encode
+from relay.protocol.v1 import market_pb2, request_pb2
+from tests.support.gateway import Gateway
+from tests.support.processes import wait_until
+
+
+def usurped(gateway: Gateway, name: str, own: zmq.Socket, kind: int) -> None:
+    """Let a socket of another kind take a port until the gateway has met it."""
+    own.close(0)
+    foreign = gateway.socket(kind)
+    met = foreign.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+
+    def is_bound() -> bool:
+        try:
+            foreign.bind(gateway.address(name))
+        except zmq.ZMQError:
+            return False
+        return True
+
+    wait_until(is_bound, what="the port to be free")
+    assert met.poll(30_000), "the gateway never came"
+    foreign.disable_monitor()
+    met.close(0)
+    foreign.close(0)
+
+
+def test_requests_find_the_manager_again_after_a_foreign_peer_held_its_port(gateway: Gateway) -> None:
+    wait_until(gateway.beat, what="the manager to be heard")
+    usurped(gateway, "manager_request", gateway.manager_router, zmq.XPUB)
+    router = gateway.socket(zmq.ROUTER)
+    wait_until(lambda: not _fails(router, gateway.address("manager_request")), what="the port to be free")
+
+    def is_served() -> bool:
+        gateway.beat()
+        req = gateway.socket(zmq.REQ, connect="request")
+        req.send_multipart(encode(request_pb2.RequestStatusQuery(request_id=str(uuid.uuid4()))))
+        found = bool(router.poll(200))
+        req.close(0)
+        return found
+
+    wait_until(is_served, what="a request to reach the manager")
+    assert gateway.counters()["manager.redialled"] >= 1
+
+
+def test_beats_are_heard_again_after_a_foreign_peer_held_the_publishers_port(gateway: Gateway) -> None:
+    wait_until(gateway.beat, what="the manager to be heard")
+    usurped(gateway, "manager_publish", gateway.manager_pub, zmq.ROUTER)
+    gateway.manager_pub = gateway.socket(zmq.XPUB)
+    wait_until(lambda: not _fails(gateway.manager_pub, gateway.address("manager_publish")), what="the port to be free")
+
+    def is_heard() -> bool:
+        gateway.manager_pub.send_multipart([b"HEARTBEAT:MANAGER", *encode(market_pb2.Heartbeat())])
+        return bool(gateway.ask(request_pb2.Probe(nonce=str(uuid.uuid4()))).manager_available)
+
+    wait_until(is_heard, what="the manager to be heard again")
+
+
+def _fails(socket: zmq.Socket, address: str) -> bool:
+    try:
+        socket.bind(address)
+    except zmq.ZMQError:
+        return True
+    return False
