@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 EVERYTHING = Range(0, 4 * 10**18)
 RATE = 500
 PARTS = ("gateway", "manager", "ingestor", "kafka", "history")
+IN_CI = ("gateway", "ingestor")
 
 
 class Watcher:
@@ -107,18 +108,19 @@ def balanced(platform: Platform, watcher: Watcher, native: str) -> None:
     assert all(prices[n] == watcher.prices[n] for n in set(watcher.ids) & set(prices))
 
 
-def test_every_trade_comes_once_whatever_part_dies_while_ticks_flow(platform: Platform) -> None:
+@pytest.mark.parametrize("part", [pytest.param(p, marks=() if p in IN_CI else pytest.mark.soak) for p in PARTS])
+def test_every_trade_comes_once_whatever_part_dies_while_ticks_flow(platform: Platform, part: str) -> None:
+    platform.wait_ready()
     symbol, native, ticker = "SOL/USDT", "SOLUSDT", "SOL/USDT.BINANCE"
     drive(platform, symbol, RATE)
     watcher = Watcher(platform, ticker)
     try:
         wait_until(lambda: len(watcher.ids) > RATE, what="ticks", deadline_s=60)
-        for part in PARTS:
-            killed = platform.parts()[part]["pid"]
-            platform.kill(part)
-            wait_until(lambda p=part, k=killed: is_back(platform, p, k), what=f"{part} to be back", deadline_s=240)
-            seen = len(watcher.ids)
-            wait_until(lambda s=seen: len(watcher.ids) > s + RATE, what=f"ticks after {part} died", deadline_s=180)
+        killed = platform.parts()[part]["pid"]
+        platform.kill(part)
+        wait_until(lambda: is_back(platform, part, killed), what=f"{part} to be back", deadline_s=240)
+        seen = len(watcher.ids)
+        wait_until(lambda: len(watcher.ids) > seen + RATE, what=f"ticks after {part} died", deadline_s=180)
         drive(platform, symbol, 0)
         balanced(platform, watcher, native)
     finally:
