@@ -80,7 +80,7 @@ class FeedEngine:
         """Take trades of the socket, in any order, repeats included; a snapshot ends with the newest trade."""
         is_calm = self._is_begun and not self._held and self._interrupted is None
         if is_calm and len(trades) == 1 and trades[0].number == self._next:
-            # What happens nearly always, fifty thousand times a second.
+            # What happens nearly always.
             self._next += 1
             self._newest_ns = max(self._newest_ns, trades[0].time_ns)
             return [Emit(trades)]
@@ -165,23 +165,20 @@ class FeedEngine:
 
     def on_fill_done(self, fill: Fill) -> list[FeedCommand]:
         """The exchange has sent all it has of a range; what did not come does not exist any more."""
-        if fill.last is None:
+        if fill.hole is None:
             self._is_looking = False
             is_connected = self.state is not FeedState.CONNECTING
             return self._reunite(self._next - 1, self.exchange_time_reached_ns) if is_connected else []
-        hole = self._holes.find(fill.first)
-        if hole is None:
-            return []
-        return self._give_up(hole)
+        return [] if fill.hole not in self._holes else self._give_up(fill.hole)
 
     def on_fill_failed(self, fill: Fill, now_ns: int, *, is_final: bool) -> list[FeedCommand]:
         """A fetch failed; it is tried again until the deadline."""
-        if fill.last is None:
+        if fill.hole is None:
             self._is_looking = False
             self._look_due_ns = now_ns + self._rules.retry_ns
             return []
-        hole = self._holes.find(fill.first)
-        if hole is None:
+        hole = fill.hole
+        if hole not in self._holes:
             return []
         hole.is_filling = False
         hole.failures += 1
@@ -200,10 +197,10 @@ class FeedEngine:
             if not hole.is_filling and hole.retry_ns <= now_ns:
                 hole.is_filling = True
                 first, last = hole.missing[0][0], hole.missing[-1][1]
-                commands.append(Fill(first, last, hole.from_ns))
+                commands.append(Fill(first, last, hole.from_ns, hole))
         if self._look_due_ns is not None and self._look_due_ns <= now_ns and not self._is_looking:
             self._look_due_ns = None
-            if self._interrupted is not None and self._is_begun and not self._holes:
+            if self._interrupted is not None:
                 self._is_looking = True
                 commands.append(Fill(self._next, None, self._newest_ns))
         return commands
@@ -298,7 +295,7 @@ class FeedEngine:
             return [opened, _gap(hole, GapState.UNFILLABLE, hole.first, hole.last)]
         self._holes.add(hole)
         hole.is_filling = True
-        return [opened, Fill(hole.first, hole.last, hole.from_ns)]
+        return [opened, Fill(hole.first, hole.last, hole.from_ns, hole)]
 
     def _give_up(self, hole: Hole) -> list[FeedCommand]:
         """Close a hole: parts that did not come are UNFILLABLE, and FILLED closes the whole when some did."""

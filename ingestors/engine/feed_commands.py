@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
+from ingestors.engine.feed_holes import Hole
 from ingestors.engine.feed_values import LiveTrade, LostCause
 
 __all__ = ["Emit", "EmitGap", "FeedCommand", "FeedRules", "FeedState", "Fill", "GapState"]
@@ -87,11 +88,13 @@ class Fill:
     Attributes:
         first, last: ids, inclusive; ``last`` None for "as far as there are any".
         after_ns: exchange time of the trade before, for exchanges that page by time.
+        hole: what is to be filled; None for a look at what was traded since.
     """
 
     first: int
     last: int | None
     after_ns: int
+    hole: Hole | None = field(default=None, compare=False)
 
 
 FeedCommand = Emit | EmitGap | Fill

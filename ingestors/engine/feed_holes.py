@@ -11,7 +11,7 @@ from ingestors.engine.feed_values import LostCause
 __all__ = ["Hole", "HoleBook"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Hole:
     """A declared range of ids; ``missing`` shrinks as they come, ascending and disjoint."""
 
@@ -48,13 +48,13 @@ class Hole:
 
 
 class HoleBook:
-    """Holes that are neither filled nor given up, ascending and disjoint."""
+    """Holes that are neither filled nor given up, ascending by their first ids; what was dropped may overlap others."""
 
     def __init__(self) -> None:
         self._holes: list[Hole] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._holes)
+    def __contains__(self, hole: Hole) -> bool:
+        return hole in self._holes
 
     def __iter__(self) -> Iterator[Hole]:
         return iter(tuple(self._holes))
@@ -70,15 +70,3 @@ class HoleBook:
     def drop(self, hole: Hole) -> None:
         """Forget a hole that is closed."""
         self._holes.remove(hole)
-
-    def find(self, number: int) -> Hole | None:
-        """Return the hole whose range holds an id."""
-        for hole in self._holes:
-            if hole.first <= number <= hole.last:
-                return hole
-        return None
-
-    @property
-    def lowest(self) -> int | None:
-        """Lowest id that is missing and may still come."""
-        return self._holes[0].missing[0][0] if self._holes else None

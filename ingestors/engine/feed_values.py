@@ -27,7 +27,7 @@ __all__ = [
 
 
 class LiveTrade(msgspec.Struct, frozen=True, gc=False):
-    """One trade as a socket or a REST page sent it; a struct because fifty thousand a second are made.
+    """One trade as a socket or a REST page sent it; a struct because it is made for every trade.
 
     Attributes:
         number: the exchange's trade id, contiguous within a market.

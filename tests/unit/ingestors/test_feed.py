@@ -226,6 +226,31 @@ def test_trades_dropped_on_the_way_to_the_log_are_fetched_again() -> None:
     assert gaps(filled)[-1] == (GapState.FILLED, 4, 6)
 
 
+def test_a_hole_inside_dropped_trades_is_closed_by_its_own_fetch_only() -> None:
+    feed, _ = begun(*range(1, 10))
+    feed.on_trades(trades([13]), 0)
+    (inner,) = fills(feed.on_tick(50 * MS))
+    feed.on_trades(trades(range(14, 20)), SECOND)
+    (outer,) = fills(feed.on_dropped(trade(8), trade(18), SECOND))
+    assert gaps(feed.on_fill_done(inner)) == [(GapState.UNFILLABLE, 10, 12)]
+    assert feed.open_holes == 1
+    closed = gaps(feed.on_filled(trades(range(8, 19))))
+    assert closed == [(GapState.FILLED, 8, 18)]
+    assert feed.on_fill_done(outer) == []
+
+
+def test_a_silent_market_is_looked_at_although_an_older_hole_cannot_be_fetched() -> None:
+    feed, _ = begun(1)
+    feed.on_trades(trades([3]), 0)
+    (hole,) = fills(feed.on_tick(50 * MS))
+    feed.on_fill_failed(hole, 50 * MS, is_final=False)
+    feed.on_interrupted(LostCause.SILENCE, 60 * MS)
+    (look,) = fills(feed.on_tick(60 * MS))
+    assert (look.first, look.last) == (4, None)
+    assert gaps(feed.on_fill_done(look)) == [(GapState.FILLED, 4, 3)]
+    assert feed.open_holes == 1
+
+
 def test_a_flood_behind_a_hole_is_not_held_beyond_the_bound() -> None:
     feed, _ = engine(held_max=100)
     feed.on_trades(trades([1]), 0)
