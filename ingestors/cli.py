@@ -119,6 +119,7 @@ async def serve(settings: IngestorSettings, log: EventLog, *, parent_pid: int | 
         jitter=randomness.randrange,
         counters=counters,
     )
+    desk.start()
     worker = Worker(
         engine, runner, desk=desk, exchanges=exchanges, clock=clock, counters=counters, parent_pid=parent_pid
     )

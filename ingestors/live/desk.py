@@ -92,10 +92,9 @@ class LiveDesk:
         self._refused: dict[str, asyncio.Future[Refused]] = {}
         self._pump: asyncio.Task[None] | None = None
 
-    @property
-    def tickers(self) -> int:
-        """How many feeds run."""
-        return len(self._feeds)
+    def start(self) -> None:
+        """Begin to forward what waits for the log, also from before a restart; inside the running loop."""
+        self._pump = asyncio.get_running_loop().create_task(self._turns())
 
     def deliver(self, event: SocketEvent) -> None:
         """Take an event of a socket; one for a ticker that has just ended is dropped."""
@@ -128,7 +127,6 @@ class LiveDesk:
         if ticker in self._feeds:
             raise RetryableError(f"{ticker} runs here already", code=ErrorCode.UNAVAILABLE)
         listing = await market.find(ticker)
-        self._start_pump()
         feed = self._new_feed(listing, market, request)
         refused = self._refused[ticker] = asyncio.get_running_loop().create_future()
         self._feeds[ticker] = feed
@@ -181,10 +179,6 @@ class LiveDesk:
             await self._clock.sleep_ns(_TURN_NS)
         mark = feed.logged_number
         progress(feed.emitted, feed.newest_ns, "" if mark is None else str(mark))
-
-    def _start_pump(self) -> None:
-        if self._pump is None or self._pump.done():
-            self._pump = asyncio.get_running_loop().create_task(self._turns())
 
     async def _turns(self) -> None:
         """Every few milliseconds: acknowledgements, what waits for the log, and what is due in feeds."""

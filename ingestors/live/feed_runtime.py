@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
 from ingestors.engine.feed import FeedEngine
-from ingestors.engine.feed_commands import Emit, EmitGap, FeedCommand, FeedState, Fill, GapState
+from ingestors.engine.feed_commands import Emit, EmitGap, FeedCommand, Fill, GapState
 from ingestors.engine.feed_records import FeedRecords
 from ingestors.engine.feed_values import (
     BadTrade,
@@ -52,10 +53,11 @@ class TradeFiller(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
 class FeedOutlets:
     """What all feeds of a process share.
 
-    Args:
+    Attributes:
         sink: fast path.
         stamper: of this process's publisher.
         forwarder: towards the event log.
@@ -64,19 +66,13 @@ class FeedOutlets:
         counters: of the process.
     """
 
-    def __init__(
-        self,
-        *,
-        sink: TickSink,
-        stamper: Stamper,
-        forwarder: LogForwarder,
-        topic: str,
-        wall_ns: Callable[[], int],
-        monotonic_ns: Callable[[], int],
-        counters: Counters,
-    ) -> None:
-        self.sink, self.stamper, self.forwarder, self.topic = sink, stamper, forwarder, topic
-        self.wall_ns, self.monotonic_ns, self.counters = wall_ns, monotonic_ns, counters
+    sink: TickSink
+    stamper: Stamper
+    forwarder: LogForwarder
+    topic: str
+    wall_ns: Callable[[], int]
+    monotonic_ns: Callable[[], int]
+    counters: Counters
 
 
 class FeedRuntime:
@@ -241,11 +237,6 @@ class FeedRuntime:
             self._execute(self._engine.on_fill_failed(fill, monotonic_ns(), is_final=False))
         else:
             self._execute(self._engine.on_fill_done(fill))
-
-    @property
-    def state(self) -> FeedState:
-        """State of the ticker's connection."""
-        return self._engine.state
 
 
 def _number(trade: LiveTrade) -> int:

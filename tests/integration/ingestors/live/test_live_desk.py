@@ -16,6 +16,7 @@ import zmq
 from ingestors.clock import system_clock
 from ingestors.exchanges.exchange import open_exchange
 from ingestors.live.opening import open_desk
+from ingestors.live.spill import LogEntry, Spill
 from ingestors.settings import IngestorSettings
 from ingestors.simulation.server import SimulatedExchange
 from ingestors.simulation.socket_faults import SocketFault, SocketFaultKind
@@ -23,7 +24,7 @@ from relay.errors import RetryableError
 from relay.eventlog import TICK_TOPIC, LogPosition, platform_topics
 from relay.eventlog.memory import MemoryEventLog
 from relay.observability import Counters
-from relay.protocol.envelope import decode, decode_record
+from relay.protocol.envelope import decode, decode_record, encode_record
 from relay.protocol.registry import Channel
 from relay.protocol.v1 import market_pb2, work_pb2
 from relay.transport import SocketKind, new_context, open_socket
@@ -91,6 +92,7 @@ class Desk:
             jitter=no_jitter,
             counters=self.counters,
         )
+        self.desk.start()
         self.marks: dict[str, str] = {}
         self.jobs: dict[str, asyncio.Task[object]] = {}
         self._published: list[tuple[bytes, object]] = []
@@ -297,6 +299,16 @@ async def test_while_the_log_is_away_the_fast_path_goes_on_and_nothing_is_lost(t
         ids = desk.logged_ids(BTC)
         assert ids == sorted(ids)
         assert is_whole(ids)
+
+
+@in_loop
+async def test_what_waited_when_the_process_died_is_forwarded_without_any_job(tmp_path: Path) -> None:
+    spill = Spill(tmp_path / "spill", bytes_max=1 << 20)
+    body = encode_record(market_pb2.Tick(trade_id="7", ticker=BTC))
+    spill.append(LogEntry(TICK_TOPIC, BTC.encode(), body, 7, 7))
+    spill.close()
+    async with running(tmp_path) as desk:
+        await eventually(lambda: desk.logged_ids(BTC) == [7], what="the record of before to be forwarded")
 
 
 @in_loop
