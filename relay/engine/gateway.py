@@ -73,7 +73,7 @@ class GatewayEngine:
         self._stamper = Stamper(facts.relay_epoch)
         self._manager_heard_ns: int | None = None
         self._beat_due_ns = 0
-        self._upstream = UpstreamTopics(is_socket_asked=False)
+        self._upstream = UpstreamTopics()
         self.in_flight = 0
 
     def start(self, *, is_socket_asked: bool = False) -> list[Command]:
@@ -82,7 +82,7 @@ class GatewayEngine:
         Args:
             is_socket_asked: whether the loop can tell if anybody holds a topic, and answers ``Recheck``.
         """
-        self._upstream = UpstreamTopics(is_socket_asked=is_socket_asked)
+        self._upstream.is_socket_asked = is_socket_asked
         return [Upstream(prefix, on=True) for prefix in NOTIFICATION_PREFIXES]
 
     def manager_available(self, now_ns: int) -> bool:

@@ -16,12 +16,12 @@ __all__ = ["UpstreamTopics"]
 class UpstreamTopics:
     """Topics forwarded upstream. ``@X`` holds ``X`` like ``X`` itself.
 
-    Args:
-        is_socket_asked: whether the loop answers :class:`Recheck`; else holders are counted.
+    Attributes:
+        is_socket_asked: whether the loop answers :class:`Recheck`; else holders are counted. Set before the first use.
     """
 
-    def __init__(self, *, is_socket_asked: bool) -> None:
-        self._is_socket_asked = is_socket_asked
+    def __init__(self, *, is_socket_asked: bool = False) -> None:
+        self.is_socket_asked = is_socket_asked
         self._forwarded: set[bytes] = set()
         self._counts: dict[bytes, int] = {}
 
@@ -31,7 +31,7 @@ class UpstreamTopics:
     def subscribed(self, topic: bytes) -> list[Command]:
         """A peer subscribed."""
         wanted = topic.removeprefix(DEMAND_PREFIX)
-        if not self._is_socket_asked:
+        if not self.is_socket_asked:
             self._counts[wanted] = self._counts.get(wanted, 0) + 1
         if wanted in self._forwarded:
             return []
@@ -43,7 +43,7 @@ class UpstreamTopics:
         wanted = topic.removeprefix(DEMAND_PREFIX)
         if wanted not in self._forwarded:
             return []
-        if self._is_socket_asked:
+        if self.is_socket_asked:
             return [Recheck(wanted)]
         left = self._counts[wanted] = self._counts[wanted] - 1
         return self.answered(wanted, is_held=left > 0)
