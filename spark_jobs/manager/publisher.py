@@ -45,6 +45,10 @@ class Publisher:
         changed, self._has_demand_changed = self._has_demand_changed, False
         return changed
 
+    def tell_demand_again(self) -> None:
+        """Let the next turn take the wanted tickers over: whoever knew them has begun anew."""
+        self._has_demand_changed = True
+
     def read_subscriptions(self) -> list[bytes]:
         """Take over subscriptions that arrived; return the topics that were subscribed, also repeatedly."""
         subscribed: list[bytes] = []

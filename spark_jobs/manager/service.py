@@ -248,7 +248,7 @@ class ManagerService:
             _log.error("commit_failed", error=str(error))
             self._executor.refuse(commands)
             self._start_engines(now_ns=now_ns)
-            self._realtime.demand(self._publisher.demand, now_ns=now_ns)
+            self._publisher.tell_demand_again()
             return
         for job in (c.job for c in commands if isinstance(c, EndJob)):
             self._log_end(job)
