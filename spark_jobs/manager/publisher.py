@@ -46,7 +46,7 @@ class Publisher:
         return changed
 
     def tell_demand_again(self) -> None:
-        """Let the next turn take the wanted tickers over: whoever knew them has begun anew."""
+        """Let the next turn take over all wanted tickers: engines that began anew, after a failed commit, know none."""
         self._has_demand_changed = True
 
     def read_subscriptions(self) -> list[bytes]:

@@ -209,6 +209,7 @@ class ManagerService:
         if now_ns >= self._next_beat_ns:
             self._next_beat_ns = now_ns + self._settings.heartbeat_seconds * NANOSECONDS
             self._publisher.beat(now_ns=now_ns)
+            self._publisher.tell_demand_again()
             for ticker in self._realtime.unserved():
                 self._publisher.beat_down(ticker, now_ns=now_ns)
             for name, count in (
@@ -248,7 +249,6 @@ class ManagerService:
             _log.error("commit_failed", error=str(error))
             self._executor.refuse(commands)
             self._start_engines(now_ns=now_ns)
-            self._publisher.tell_demand_again()
             return
         for job in (c.job for c in commands if isinstance(c, EndJob)):
             self._log_end(job)

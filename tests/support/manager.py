@@ -254,6 +254,7 @@ class Ingestor:
     ingestor_id: str = "one"
     epoch: int = 1
     exchange: str = "BINANCE"
+    slot_type: work_pb2.WorkerReady.SlotType = work_pb2.WorkerReady.HISTORICAL
     sequence: int = 0
     broker_epochs: set[int] = field(default_factory=set)
 
@@ -278,7 +279,7 @@ class Ingestor:
         self.send(
             work_pb2.WorkerReady(
                 exchange=self.exchange,
-                slot_type=work_pb2.WorkerReady.HISTORICAL,
+                slot_type=self.slot_type,
                 ingestor_id=self.ingestor_id,
                 ingestor_epoch=self.epoch,
                 slot_id=0,

@@ -15,9 +15,9 @@ import pytest
 
 from relay.errors import StorageError
 from relay.protocol.v1 import request_pb2, work_pb2
-from spark_jobs.manager.engine.commands import AddRequest
+from spark_jobs.manager.engine.commands import AddRequest, SaveRealtime
 from spark_jobs.manager.store_memory import MemoryJobStore
-from tests.support.manager import Endpoints, Ingestor, ManagerThread, Relay, asked_range, history
+from tests.support.manager import BTC, Endpoints, Ingestor, ManagerThread, Relay, asked_range, history
 from tests.support.processes import Process, free_port, wait_until
 from tests.support.tables import FileTables, MemoryTables, coverage_row
 
@@ -211,6 +211,32 @@ def test_a_full_disk_is_an_error_and_never_queued_and_the_manager_goes_on(
         tables.commit(replace(coverage_row(data.job_id, asked_range(data))))
         ingestor.complete(data)
         assert relay.notification(asked).status == Notification.OK
+    finally:
+        manager.stop()
+
+
+def test_a_wanted_ticker_whose_job_could_not_be_stored_is_taken_up_again(
+    tmp_path: Path, tables: MemoryTables, open_peer: Callable[..., object]
+) -> None:
+    class FullOnceStore(MemoryJobStore):
+        refused = 0
+
+        def commit(self, changes):  # type: ignore[no-untyped-def]
+            if not self.refused and any(isinstance(change, SaveRealtime) for change in changes):
+                self.refused += 1
+                raise StorageError("the disk is full")
+            super().commit(changes)
+
+    store = FullOnceStore()
+    manager = ManagerThread(lambda: store, tables, tmp_path / "unused", heartbeat_seconds=1)
+    relay = Relay(manager.endpoints)
+    ingestor = Ingestor(manager.endpoints, slot_type=work_pb2.WorkerReady.REALTIME)
+    open_peer(relay), open_peer(ingestor)
+    try:
+        relay.listen(f"{BTC}|tick".encode())
+        wait_until(lambda: manager.counters.get("manager.store.failed") == 1, what="the failed commit")
+        data = ingestor.work()
+        assert (data.type, data.ticker) == (work_pb2.DataRequest.REALTIME_TICKS, BTC)
     finally:
         manager.stop()
 
