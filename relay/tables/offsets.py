@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.table import Table
 
 __all__ = ["HISTORY_JOB", "SourceOffsets", "stored_offsets"]
@@ -51,6 +53,18 @@ class SourceOffsets:
         """Return these offsets moved forward; never back."""
         merged = {p: max(o, self.end_offsets.get(p, 0)) for p, o in {**self.end_offsets, **end_offsets}.items()}
         return SourceOffsets(self.job, self.cluster_id, self.topic_id, merged)
+
+    def fresh(self, rows: pa.Table, *, partition: str = "log_partition", offset: str = "log_offset") -> pa.Table:
+        """Return the rows at or after these offsets.
+
+        Args:
+            rows: of records of this topic.
+            partition, offset: names of the columns that tell each row's place in the log.
+        """
+        for number, end in self.end_offsets.items():
+            old = pc.and_(pc.equal(rows[partition], number), pc.less(rows[offset], end))
+            rows = rows.filter(pc.invert(old))
+        return rows
 
 
 def stored_offsets(table: Table, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:

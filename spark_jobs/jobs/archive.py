@@ -8,7 +8,7 @@ import time
 import structlog
 
 from relay.eventlog import SYMBOL_TOPIC
-from spark_jobs.jobs.history.decode import RECORD_COLUMNS
+from spark_jobs.jobs.records import RECORD_COLUMNS
 from spark_jobs.jobs.session import open_session
 from spark_jobs.jobs.settings import JobSettings
 

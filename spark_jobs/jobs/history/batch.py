@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_jobs.jobs.history.decode import RECORD_COLUMNS, Decoded, decode_records
+from spark_jobs.jobs.history.decode import Decoded, decode_records
+from spark_jobs.jobs.records import RECORD_COLUMNS
 
 __all__ = ["MicroBatch"]
 

@@ -126,11 +126,8 @@ class HistoryCommitter:
         self, name: str, topic: str, rows: pa.Table, *, names: tuple[str, str] = ("log_partition", "log_offset")
     ) -> pa.Table:
         """Rows at or after the table's stored offsets."""
-        partition_name, offset_name = names
-        fresh = rows
-        for partition, end in self._offsets(name, topic).end_offsets.items():
-            known = pc.and_(pc.equal(fresh[partition_name], partition), pc.less(fresh[offset_name], end))
-            fresh = fresh.filter(pc.invert(known))
+        partition, offset = names
+        fresh = self._offsets(name, topic).fresh(rows, partition=partition, offset=offset)
         if len(fresh) < len(rows):
             self.counters.add(f"history.{name}.replayed_rows_skipped", len(rows) - len(fresh))
         return fresh

@@ -28,12 +28,11 @@ from relay.tables.schema import (
     SYMBOL_COLUMNS,
 )
 from spark_jobs.jobs.history.checks import check_batch, check_prices, check_volumes, checked_starts_ns
-from spark_jobs.jobs.history.numbers import stored_numbers_of_text, stored_numbers_of_units
+from spark_jobs.jobs.numbers import stored_numbers_of_text, stored_numbers_of_units
+from spark_jobs.jobs.records import Record, quarantine_row, records_of
 
-__all__ = ["RECORD_COLUMNS", "Decoded", "decode_records"]
+__all__ = ["Decoded", "decode_records"]
 
-RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value")
-_QUARANTINED_BYTES_MAX = 64 * 1024
 _PRICES = ("open", "high", "low", "close")
 _TEXTS = ("quote_volume", "buy_volume", "sell_volume")
 
@@ -48,18 +47,11 @@ class Decoded:
     quarantine: pa.Table
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    topic: str
-    partition: int
-    offset: int
-
-
 def decode_records(records: pa.Table, *, seen_at_us: int) -> Decoded:
     """Decode log records.
 
     Args:
-        records: columns :data:`RECORD_COLUMNS`.
+        records: columns :data:`~spark_jobs.jobs.records.RECORD_COLUMNS`.
         seen_at_us: time for quarantine rows, microseconds since the epoch.
 
     Cost: about 6 µs a bar, a third of it for the checks; measured by ``python -m benchmarks decode_merge``.
@@ -68,28 +60,26 @@ def decode_records(records: pa.Table, *, seen_at_us: int) -> Decoded:
     coverage: list[pa.Table] = []
     markets: list[pa.Table] = []
     quarantine: list[dict[str, Any]] = []
-    columns = [records[name].to_pylist() for name in RECORD_COLUMNS]
-    for topic, partition, offset, key, value in zip(*columns, strict=True):
-        place = _Place(topic, partition, offset)
+    for record in records_of(records):
         try:
-            _, message = decode_record(value or b"")
+            _, message = decode_record(record.value or b"")
             # Whatever a record can be wrong by shows here, where it costs this record only.
             if isinstance(message, market_pb2.OHLCBatch):
-                check_batch(message, key, seen_at_us=seen_at_us)
-                rows = _bars(message, place)
-                coverage.append(pa.Table.from_pylist([_coverage(message, place)], schema=COVERAGE_COLUMNS))
+                check_batch(message, record.key, seen_at_us=seen_at_us)
+                rows = _bars(message, record)
+                coverage.append(pa.Table.from_pylist([_coverage(message, record)], schema=COVERAGE_COLUMNS))
                 if rows is not None:
                     bars.append(rows)
             elif isinstance(message, market_pb2.Market):
-                markets.append(pa.Table.from_pylist([_market(message, place)], schema=SYMBOL_COLUMNS))
+                markets.append(pa.Table.from_pylist([_market(message, record)], schema=SYMBOL_COLUMNS))
             else:
                 raise EnvelopeError(
                     RejectReason.WRONG_TOPIC, f"expected OHLCBatch or Market, got {type(message).__name__}"
                 )
         except EnvelopeError as error:
-            quarantine.append(_quarantined(place, key, value, str(error.reason), str(error), seen_at_us))
+            quarantine.append(quarantine_row(record, str(error.reason), error, seen_at_us=seen_at_us))
         except (ValueError, ArithmeticError, TypeError, PeerError, pa.ArrowException) as error:
-            quarantine.append(_quarantined(place, key, value, RejectReason.INVALID_FIELD, str(error), seen_at_us))
+            quarantine.append(quarantine_row(record, str(RejectReason.INVALID_FIELD), error, seen_at_us=seen_at_us))
     return Decoded(
         bars=pa.concat_tables(bars) if bars else OHLC_COLUMNS.empty_table(),
         coverage=pa.concat_tables(coverage) if coverage else COVERAGE_COLUMNS.empty_table(),
@@ -98,7 +88,7 @@ def decode_records(records: pa.Table, *, seen_at_us: int) -> Decoded:
     )
 
 
-def _bars(batch: market_pb2.OHLCBatch, place: _Place) -> pa.Table | None:
+def _bars(batch: market_pb2.OHLCBatch, record: Record) -> pa.Table | None:
     rows = list(batch.rows)
     if not rows:
         return None
@@ -117,8 +107,8 @@ def _bars(batch: market_pb2.OHLCBatch, place: _Place) -> pa.Table | None:
         "incomplete": [row.incomplete for row in rows],
         "revision": [row.revision for row in rows],
         "fetched_at_ns": pa.repeat(pa.scalar(batch.fetched_at, pa.int64()), count),
-        "log_partition": pa.repeat(pa.scalar(place.partition, pa.int32()), count),
-        "log_offset": pa.repeat(pa.scalar(place.offset, pa.int64()), count),
+        "log_partition": pa.repeat(pa.scalar(record.partition, pa.int32()), count),
+        "log_offset": pa.repeat(pa.scalar(record.offset, pa.int64()), count),
     }
     decimals = [row.price_decimals for row in rows]
     units = [list(map(attrgetter(name), rows)) for name in _PRICES]
@@ -136,7 +126,7 @@ def _source_names(sources: Sequence[int]) -> list[str]:
     return [names[source] for source in sources]
 
 
-def _coverage(batch: market_pb2.OHLCBatch, place: _Place) -> dict[str, Any]:
+def _coverage(batch: market_pb2.OHLCBatch, record: Record) -> dict[str, Any]:
     covered = from_wire(batch.covered)
     return {
         "job_id": batch.job_id,
@@ -155,8 +145,8 @@ def _coverage(batch: market_pb2.OHLCBatch, place: _Place) -> dict[str, Any]:
         "fetched_at_ns": batch.fetched_at,
         "error_code": batch.error_code or None,
         "error_message": batch.error_message or None,
-        "log_partition": place.partition,
-        "log_offset": place.offset,
+        "log_partition": record.partition,
+        "log_offset": record.offset,
     }
 
 
@@ -166,23 +156,7 @@ def _source(batch: market_pb2.OHLCBatch) -> str:
     return ":".join([exchange, *kinds])
 
 
-def _market(market: market_pb2.Market, place: _Place) -> dict[str, Any]:
+def _market(market: market_pb2.Market, record: Record) -> dict[str, Any]:
     if parse_ticker(market.market_id).exchange != market.exchange_id:
         raise ValueError(f"expected the exchange of {market.market_id}, got {market.exchange_id[:80]!r}")
-    return {**row_of_market(market), "log_partition": place.partition, "log_offset": place.offset}
-
-
-def _quarantined(
-    place: _Place, key: bytes | None, value: bytes | None, reason: str, detail: str, seen_at_us: int
-) -> dict[str, Any]:
-    return {
-        "topic": place.topic,
-        "partition": place.partition,
-        "offset": place.offset,
-        "reason": str(reason),
-        "detail": detail[:2000],
-        "key": key,
-        "value": (value or b"")[:_QUARANTINED_BYTES_MAX],
-        "size_bytes": len(value or b""),
-        "seen_at": seen_at_us,
-    }
+    return {**row_of_market(market), "log_partition": record.partition, "log_offset": record.offset}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from datetime import UTC, datetime, timedelta
@@ -10,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from relay.eventlog import HISTORY_TOPIC, SYMBOL_TOPIC, EventLog, platform_topics
+from relay.eventlog import HISTORY_TOPIC, SYMBOL_TOPIC, EventLog
 from relay.observability import Counters
 from relay.protocol.topics import METADATA_UPDATE, outcome_topic
 from relay.protocol.v1 import market_pb2, request_pb2
@@ -22,7 +21,7 @@ from spark_jobs.jobs.history.batch import MicroBatch
 from spark_jobs.jobs.history.committer import Committed, HistoryCommitter
 from spark_jobs.jobs.history.writers import BarsWriter, DriverBarsWriter, SparkBarsWriter
 from spark_jobs.jobs.settings import JobSettings
-from spark_jobs.jobs.starts import clamped_starts
+from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
 
 __all__ = ["HistoryJob"]
 
@@ -49,13 +48,7 @@ class HistoryJob:
         self._settings, self._session, self._log = settings, session, log
         self._tables, self._hints, self._counters = tables, hints, counters
         prefix = settings.topic_prefix
-        log.ensure_topics(
-            platform_topics(
-                prefix=prefix,
-                partitions=settings.topic_partitions,
-                retention_hours=settings.topic_retention_hours,
-            )
-        )
+        ensure_topics(log, settings)
         topics = (prefix + HISTORY_TOPIC, prefix + SYMBOL_TOPIC)
         self._committer = HistoryCommitter(tables, {t: log.identity(t) for t in topics}, counters)
         self._small: BarsWriter = DriverBarsWriter(tables)
@@ -67,17 +60,7 @@ class HistoryJob:
         """Start the query at the tables' stored offsets."""
         starts = clamped_starts(self._log, self._committer.start_offsets(), counters=self._counters, job="history")
         self._expected = {topic: dict(offsets) for topic, offsets in starts.items()}
-        source = (
-            self._session.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", self._settings.log_bootstrap_servers)
-            .option("subscribe", ",".join(starts))
-            .option("startingOffsets", json.dumps({t: {str(p): o for p, o in s.items()} for t, s in starts.items()}))
-            .option("maxOffsetsPerTrigger", self._settings.records_per_batch_max)
-            # Our own offsets notice a hole (see _count_holes) and say so; stopping for ever would help nobody.
-            .option("failOnDataLoss", "false")
-            .option("kafka.max.partition.fetch.bytes", 16 * 1024 * 1024)
-            .load()
-        )
+        source = log_stream(self._session, self._settings, starts, records_max=self._settings.records_per_batch_max)
         self.query = (
             source.writeStream.foreachBatch(self._process)
             .queryName("history")

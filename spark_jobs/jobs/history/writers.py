@@ -53,10 +53,7 @@ class DriverBarsWriter:
     def merge(self, batch: MicroBatch, topic: str, known: SourceOffsets, reached: SourceOffsets) -> bool:
         """See the port."""
         del topic  # the driver's decoder puts nothing but this topic's batches into bars
-        bars = batch.decoded().bars
-        for partition, end in known.end_offsets.items():
-            old = pc.and_(pc.equal(bars["log_partition"], partition), pc.less(bars["log_offset"], end))
-            bars = bars.filter(pc.invert(old))
+        bars = known.fresh(batch.decoded().bars)
         if len(bars) == 0:
             return False
         return self._tables.merge_bars(bars, reached=reached, batch_id=batch.batch_id, known=known) is not None

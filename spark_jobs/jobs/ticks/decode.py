@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from relay.errors import PeerError
 from relay.protocol.codes import RejectReason
@@ -17,11 +15,12 @@ from relay.protocol.scaled import INT64_MAX, STORED_DECIMALS
 from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TIME_NS_MAX
 from relay.protocol.v1 import market_pb2
-from relay.tables.schema import GAPS_COLUMNS, QUARANTINE_COLUMNS, STORED_NUMBER, TICKS_COLUMNS
+from relay.tables.schema import GAPS_COLUMNS, QUARANTINE_COLUMNS, TICKS_COLUMNS
+from spark_jobs.jobs.numbers import stored_numbers_of_units
+from spark_jobs.jobs.records import Record, quarantine_row, records_of
 
 __all__ = ["DecodedTicks", "decode_ticks"]
 
-_QUARANTINED_BYTES_MAX = 64 * 1024
 _TIME_NS_MIN = 473_385_600_000_000_000
 """1985: nothing was traded on any exchange we know before."""
 
@@ -60,7 +59,7 @@ class _Columns:
 
     values: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _TICK_NAMES})
 
-    def add(self, tick: market_pb2.Tick, partition: int, offset: int) -> None:
+    def add(self, tick: market_pb2.Tick, record: Record) -> None:
         values = (
             tick.ticker,
             _number(tick.trade_id),
@@ -69,14 +68,15 @@ class _Columns:
             tick.price_decimals,
             tick.amount,
             tick.amount_decimals,
-            tick.quote_amount if tick.HasField("quote_amount") else None,
+            # What 18 decimals may not hold is left out; price and amount are there all the same.
+            tick.quote_amount if tick.HasField("quote_amount") and tick.quote_decimals <= STORED_DECIMALS else None,
             tick.quote_decimals,
             tick.taker_buy,
             tick.backfill,
             tick.received_at,
             tick.sequence if tick.HasField("sequence") else None,
-            partition,
-            offset,
+            record.partition,
+            record.offset,
         )
         for name, value in zip(_TICK_NAMES, values, strict=True):
             self.values[name].append(value)
@@ -86,28 +86,24 @@ def decode_ticks(records: pa.Table, *, seen_at_us: int) -> DecodedTicks:
     """Decode log records; beats are passed over, what is no good goes to quarantine with its reason.
 
     Args:
-        records: columns topic, partition, offset, key, value.
+        records: columns :data:`~spark_jobs.jobs.records.RECORD_COLUMNS`.
         seen_at_us: time for quarantine rows, microseconds since the epoch.
     """
     columns, gaps, quarantine = _Columns(), [], []
-    names = ("topic", "partition", "offset", "key", "value")
-    for topic, partition, offset, key, value in zip(*(records[n].to_pylist() for n in names), strict=True):
+    for record in records_of(records):
         try:
-            _, message = decode_record(value or b"")
+            _, message = decode_record(record.value or b"")
             if isinstance(message, market_pb2.Tick):
-                _check_tick(message, key or b"")
-                columns.add(message, partition, offset)
+                _check_tick(message, record.key or b"")
+                columns.add(message, record)
             elif isinstance(message, market_pb2.Gap):
-                gaps.append(_gap(message, partition, offset))
+                gaps.append(_gap(message, record))
             elif not isinstance(message, market_pb2.Heartbeat):
                 raise EnvelopeError(RejectReason.WRONG_TOPIC, f"expected Tick or Gap, got {type(message).__name__}")
         except EnvelopeError as error:
-            quarantine.append(_quarantined(topic, partition, offset, key, value, str(error.reason), str(error)))
+            quarantine.append(quarantine_row(record, str(error.reason), error, seen_at_us=seen_at_us))
         except (ValueError, PeerError) as error:
-            reason = RejectReason.INVALID_FIELD
-            quarantine.append(_quarantined(topic, partition, offset, key, value, str(reason), str(error)))
-    for row in quarantine:
-        row["seen_at"] = seen_at_us
+            quarantine.append(quarantine_row(record, str(RejectReason.INVALID_FIELD), error, seen_at_us=seen_at_us))
     return DecodedTicks(
         ticks=_table(columns.values),
         gaps=pa.Table.from_pylist(gaps, schema=GAPS_COLUMNS),
@@ -138,7 +134,7 @@ def _number(trade_id: str) -> int:
     return int(trade_id) if is_number else -1
 
 
-def _gap(gap: market_pb2.Gap, partition: int, offset: int) -> dict[str, Any]:
+def _gap(gap: market_pb2.Gap, record: Record) -> dict[str, Any]:
     if str(parse_ticker(gap.ticker)) != gap.ticker:
         raise ValueError(f"expected a ticker, got {gap.ticker[:80]!r}")
     if max(gap.from_time, gap.to_time, gap.stamp.published_at) > TIME_NS_MAX:
@@ -153,8 +149,8 @@ def _gap(gap: market_pb2.Gap, partition: int, offset: int) -> dict[str, Any]:
         "from_ns": gap.from_time,
         "to_ns": gap.to_time,
         "said_ns": gap.stamp.published_at,
-        "log_partition": partition,
-        "log_offset": offset,
+        "log_partition": record.partition,
+        "log_offset": record.offset,
     }
 
 
@@ -163,45 +159,11 @@ def _table(values: dict[str, list[Any]]) -> pa.Table:
     made: dict[str, Any] = {
         "time": pa.array(np.asarray(values["time_ns"], dtype=np.int64) // 1000, pa.timestamp("us", tz="UTC")),
         "time_ns": times,
-        "price": _exact(values["price"], values["price_decimals"]),
-        "amount": _exact(values["amount"], values["amount_decimals"]),
-        "quote_amount": _exact(values["quote_amount"], values["quote_decimals"]),
+        "price": stored_numbers_of_units(values["price"], values["price_decimals"]),
+        "amount": stored_numbers_of_units(values["amount"], values["amount_decimals"]),
+        "quote_amount": stored_numbers_of_units(values["quote_amount"], values["quote_decimals"]),
     }
     return pa.table(
         {f.name: made.get(f.name, values.get(f.name)) for f in TICKS_COLUMNS},
         schema=TICKS_COLUMNS,
     )
-
-
-def _exact(units: Sequence[int | None], decimals: Sequence[int]) -> pa.Array:
-    """Return ``units x 10^-decimals`` as stored numbers, null where there is none or 18 decimals do not hold it."""
-    scales = np.asarray(decimals, dtype=np.int64)
-    is_there = np.asarray([u is not None for u in units], dtype=bool) & (scales <= STORED_DECIMALS)
-    result = pa.nulls(len(units), STORED_NUMBER)
-    if not len(units):
-        return result
-    numbers = np.asarray([u or 0 for u in units], dtype=np.int64)
-    for scale in np.unique(scales[is_there]).tolist():
-        chosen = is_there & (scales == scale)
-        # A decimal128 is a 16-byte little-endian integer: widening int64 to it needs no arithmetic, only the sign.
-        words = np.empty((len(units), 2), dtype=np.int64)
-        words[:, 0] = np.where(chosen, numbers, 0)
-        words[:, 1] = words[:, 0] >> 63
-        column = pa.Array.from_buffers(pa.decimal128(38, scale), len(units), [None, pa.py_buffer(words)])
-        result = pc.if_else(pa.array(chosen), column.cast(STORED_NUMBER), result)
-    return result
-
-
-def _quarantined(
-    topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None, reason: str, detail: str
-) -> dict[str, Any]:
-    return {
-        "topic": topic,
-        "partition": partition,
-        "offset": offset,
-        "reason": reason,
-        "detail": detail[:2000],
-        "key": key,
-        "value": (value or b"")[:_QUARANTINED_BYTES_MAX],
-        "size_bytes": len(value or b""),
-    }

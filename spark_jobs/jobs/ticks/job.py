@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from relay.eventlog import TICK_TOPIC, EventLog, platform_topics
+from relay.eventlog import TICK_TOPIC, EventLog
 from relay.observability import Counters
 from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import GAPS_TABLE, QUARANTINE_TABLE, TICKS_TABLE
 from relay.tables.writer import IcebergTables
 from spark_jobs.jobs.checkpoints import new_checkpoint
+from spark_jobs.jobs.records import RECORD_COLUMNS
 from spark_jobs.jobs.settings import JobSettings
-from spark_jobs.jobs.starts import clamped_starts
+from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
 from spark_jobs.jobs.ticks.decode import decode_ticks
 
 __all__ = ["TickArchiveJob"]
 
 JOB = "ticks"
-_COLUMNS = ("topic", "partition", "offset", "key", "value")
 
 
 class TickArchiveJob:
@@ -46,13 +44,7 @@ class TickArchiveJob:
         self._settings, self._session, self._log = settings, session, log
         self._tables, self._counters = tables, counters
         self._topic = settings.topic_prefix + TICK_TOPIC
-        log.ensure_topics(
-            platform_topics(
-                prefix=settings.topic_prefix,
-                partitions=settings.topic_partitions,
-                retention_hours=settings.topic_retention_hours,
-            )
-        )
+        ensure_topics(log, settings)
         self._identity = log.identity(self._topic)
         self._reached: dict[str, SourceOffsets] = {}
 
@@ -64,15 +56,7 @@ class TickArchiveJob:
             for p in range(self._identity.partitions)
         }
         starts = clamped_starts(self._log, {self._topic: stored}, counters=self._counters, job=JOB)
-        source = (
-            self._session.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", self._settings.log_bootstrap_servers)
-            .option("subscribe", self._topic)
-            .option("startingOffsets", json.dumps({t: {str(p): o for p, o in s.items()} for t, s in starts.items()}))
-            .option("maxOffsetsPerTrigger", self._settings.ticks_per_batch_max)
-            .option("failOnDataLoss", "false")
-            .load()
-        )
+        source = log_stream(self._session, self._settings, starts, records_max=self._settings.ticks_per_batch_max)
         return (
             source.writeStream.foreachBatch(self._process)
             .queryName(JOB)
@@ -83,7 +67,7 @@ class TickArchiveJob:
 
     def _process(self, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic_ns()
-        records = frame.select(*_COLUMNS).toArrow()
+        records = frame.select(*RECORD_COLUMNS).toArrow()
         if len(records) == 0:
             return
         decoded = decode_ticks(records, seen_at_us=time.time_ns() // 1000)
@@ -101,7 +85,7 @@ class TickArchiveJob:
 
     def _append_ticks(self, rows: pa.Table, ends: dict[int, int], batch_id: int) -> None:
         known = self._offsets(TICKS_TABLE)
-        fresh = self._fresh(rows, known)
+        fresh = known.fresh(rows)
         if len(fresh) == 0:
             return
         reached = known.advanced(ends)
@@ -120,7 +104,7 @@ class TickArchiveJob:
         names: tuple[str, str] = ("log_partition", "log_offset"),
     ) -> None:
         known = self._offsets(name)
-        fresh = self._fresh(rows, known, names=names)
+        fresh = known.fresh(rows, partition=names[0], offset=names[1])
         if len(fresh) == 0:
             return
         reached = known.advanced(ends)
@@ -134,15 +118,6 @@ class TickArchiveJob:
                 name, job=JOB, cluster_id=identity.cluster_id, topic_id=identity.topic_id
             )
         return self._reached[name]
-
-    def _fresh(
-        self, rows: pa.Table, known: SourceOffsets, *, names: tuple[str, str] = ("log_partition", "log_offset")
-    ) -> pa.Table:
-        """Rows at or after a table's stored offsets."""
-        for partition, end in known.end_offsets.items():
-            old = pc.and_(pc.equal(rows[names[0]], partition), pc.less(rows[names[1]], end))
-            rows = rows.filter(pc.invert(old))
-        return rows
 
     def _expire(self) -> None:
         older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)

@@ -16,7 +16,8 @@ from relay.tables.offsets import SourceOffsets
 from relay.tables.reader import open_tables
 from relay.tables.schema import OHLC_TABLE
 from relay.tables.writer import IcebergTables, open_writable_tables
-from spark_jobs.jobs.history.decode import RECORD_COLUMNS, decode_records
+from spark_jobs.jobs.history.decode import decode_records
+from spark_jobs.jobs.records import RECORD_COLUMNS
 from tests.support.batches import BTC, batch, record
 
 EVERYTHING = Range(0, 2 * 10**18)

@@ -13,7 +13,7 @@ from relay.protocol.envelope import encode_record
 from relay.protocol.v1 import common_pb2, market_pb2
 from relay.tables.schema import COVERAGE_COLUMNS, OHLC_COLUMNS, QUARANTINE_COLUMNS
 from spark_jobs.jobs.history.decode import decode_records
-from spark_jobs.jobs.history.numbers import stored_numbers_of_text, stored_numbers_of_units
+from spark_jobs.jobs.numbers import stored_numbers_of_text, stored_numbers_of_units
 from tests.support.batches import BASE_NS, BTC, FETCHED_NS, MINUTE_NS, bar, batch, record
 
 NOW_US = FETCHED_NS // 1000 + 60 * 10**6
@@ -56,10 +56,10 @@ def test_small_and_long_numbers_pass_exactly_case_70(text):
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 18)), min_size=1, max_size=20))
+@given(st.lists(st.tuples(st.none() | st.integers(-(2**63), 2**63 - 1), st.integers(0, 18)), max_size=20))
 def test_scaled_integers_of_any_scale_are_stored_exactly(numbers):
-    units, decimals = zip(*numbers, strict=True)
-    expected = [Decimal(u).scaleb(-d) for u, d in numbers]
+    units, decimals = [u for u, _ in numbers], [d for _, d in numbers]
+    expected = [None if u is None else Decimal(u).scaleb(-d) for u, d in numbers]
     assert stored_numbers_of_units(units, decimals).to_pylist() == expected
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relay.protocol.scaled import from_scaled
 from relay.tables.schema import STORED_NUMBER
 
 __all__ = ["stored_numbers_of_text", "stored_numbers_of_units"]
@@ -20,28 +18,32 @@ _CHARACTERS_MAX = 39
 _UNITS_DECIMALS_MAX = 30
 
 
-def stored_numbers_of_units(units: Sequence[int], decimals: Sequence[int]) -> pa.Array:
-    """Return ``units x 10^-decimals`` as stored numbers.
+def stored_numbers_of_units(units: Sequence[int | None], decimals: Sequence[int]) -> pa.Array:
+    """Return ``units x 10^-decimals`` as stored numbers, null where there are no units.
 
     Args:
         units: int64 values.
-        decimals: scale of each, mostly all the same.
+        decimals: scale of each, mostly all the same; of a null it may be any.
 
     Raises:
         ValueError: a number is not exact at 18 decimals or too large.
     """
-    if max(decimals, default=0) > _UNITS_DECIMALS_MAX:
-        raise ValueError(f"expected 0 to {_UNITS_DECIMALS_MAX} decimals, got {max(decimals)}")
-    if len(set(decimals)) > 1:
-        exact: list[Decimal] = [from_scaled(u, d) for u, d in zip(units, decimals, strict=True)]
-        return pa.array(exact, STORED_NUMBER)
-    scale = decimals[0] if decimals else 0
-    # A decimal128 is a 16-byte little-endian integer: widening int64 to it needs no arithmetic, only the sign.
-    words = np.empty((len(units), 2), dtype=np.int64)
-    words[:, 0] = units
-    words[:, 1] = words[:, 0] >> 63
-    widened = pa.Array.from_buffers(pa.decimal128(38, scale), len(units), [None, pa.py_buffer(words)])
-    return widened.cast(STORED_NUMBER)
+    numbers = pa.array(units, pa.int64())
+    is_there = numbers.is_valid().to_numpy(zero_copy_only=False)
+    whole = numbers.fill_null(0).to_numpy()
+    scales = np.asarray(decimals, dtype=np.int64)
+    result = pa.nulls(len(numbers), STORED_NUMBER)
+    for scale in np.unique(scales[is_there]).tolist():
+        if scale > _UNITS_DECIMALS_MAX:
+            raise ValueError(f"expected 0 to {_UNITS_DECIMALS_MAX} decimals, got {scale}")
+        chosen = is_there & (scales == scale)
+        # A decimal128 is a 16-byte little-endian integer: widening int64 to it needs no arithmetic, only the sign.
+        words = np.empty((len(numbers), 2), dtype=np.int64)
+        words[:, 0] = np.where(chosen, whole, 0)
+        words[:, 1] = words[:, 0] >> 63
+        widened = pa.Array.from_buffers(pa.decimal128(38, scale), len(numbers), [None, pa.py_buffer(words)])
+        result = pc.if_else(pa.array(chosen), widened.cast(STORED_NUMBER), result)
+    return result
 
 
 def stored_numbers_of_text(texts: Sequence[str]) -> pa.Array:

@@ -1,0 +1,52 @@
+"""Records of the event log as the jobs read them, and what becomes of one that is no good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+__all__ = ["RECORD_COLUMNS", "Record", "quarantine_row", "records_of"]
+
+RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value")
+_BYTES_MAX = 64 * 1024
+_DETAIL_CHARACTERS_MAX = 2000
+
+
+class Record(NamedTuple):
+    """One record: its place in the log and what it holds."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+def records_of(table: pa.Table) -> Iterator[Record]:
+    """Return the records of a table with the columns :data:`RECORD_COLUMNS`."""
+    columns = [table[name].to_pylist() for name in RECORD_COLUMNS]
+    return map(Record._make, zip(*columns, strict=True))
+
+
+def quarantine_row(record: Record, reason: str, error: Exception, *, seen_at_us: int) -> dict[str, Any]:
+    """Return the row of ``market.quarantine`` that keeps a record that is no good.
+
+    Args:
+        record: what was read; of its value the first 64 KiB are kept.
+        reason: a RejectReason.
+        error: what is wrong with it.
+        seen_at_us: present time, microseconds since the epoch.
+    """
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "reason": reason,
+        "detail": str(error)[:_DETAIL_CHARACTERS_MAX],
+        "key": record.key,
+        "value": (record.value or b"")[:_BYTES_MAX],
+        "size_bytes": len(record.value or b""),
+        "seen_at": seen_at_us,
+    }

@@ -1,0 +1,84 @@
+"""What a query reads: the log's topics, from the tables' offsets, inside what the log still holds."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from relay.eventlog import EventLog, platform_topics
+from relay.observability import Counters
+from spark_jobs.jobs.settings import JobSettings
+
+__all__ = ["clamped_starts", "ensure_topics", "log_stream"]
+
+_LOG = logging.getLogger(__name__)
+_FETCH_BYTES_MAX = 16 * 1024 * 1024
+
+
+def clamped_starts(
+    log: EventLog, starts: Mapping[str, Mapping[int, int]], *, counters: Counters, job: str
+) -> dict[str, dict[int, int]]:
+    """Return starts inside what the log holds; what lies before the oldest record is lost, and said.
+
+    Args:
+        log: the event log.
+        starts: offsets by topic and partition.
+        counters: lost records are counted under the job's name.
+        job: prefix of the counter.
+    """
+    clamped: dict[str, dict[int, int]] = {}
+    for topic, offsets in starts.items():
+        oldest, ends = log.start_offsets(topic), log.end_offsets(topic)
+        clamped[topic] = {}
+        for partition, offset in offsets.items():
+            if offset < oldest[partition]:
+                counters.add(f"{job}.records.lost_to_retention", oldest[partition] - offset)
+                _LOG.error(
+                    "log_records_lost_to_retention topic=%s partition=%d from=%d to=%d",
+                    *(topic, partition, offset, oldest[partition]),
+                )
+            if offset > ends[partition]:
+                _LOG.error(
+                    "stored_offset_is_past_the_log topic=%s partition=%d stored=%d end=%d",
+                    *(topic, partition, offset, ends[partition]),
+                )
+            clamped[topic][partition] = min(max(offset, oldest[partition]), ends[partition])
+    return clamped
+
+
+def ensure_topics(log: EventLog, settings: JobSettings) -> None:
+    """Create the platform's topics where they are missing."""
+    log.ensure_topics(
+        platform_topics(
+            prefix=settings.topic_prefix,
+            partitions=settings.topic_partitions,
+            retention_hours=settings.topic_retention_hours,
+        )
+    )
+
+
+def log_stream(
+    session: SparkSession, settings: JobSettings, starts: Mapping[str, Mapping[int, int]], *, records_max: int
+) -> DataFrame:
+    """Return the stream of the topics' records.
+
+    Args:
+        session: of the driver.
+        settings: where the log is.
+        starts: first offset by topic and partition.
+        records_max: of one micro-batch.
+    """
+    return (
+        session.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", settings.log_bootstrap_servers)
+        .option("subscribe", ",".join(starts))
+        .option("startingOffsets", json.dumps({t: {str(p): o for p, o in s.items()} for t, s in starts.items()}))
+        .option("maxOffsetsPerTrigger", records_max)
+        # The jobs notice a hole by their own offsets and say so; stopping for ever would help nobody.
+        .option("failOnDataLoss", "false")
+        .option("kafka.max.partition.fetch.bytes", _FETCH_BYTES_MAX)
+        .load()
+    )
