@@ -28,8 +28,8 @@ from relay.tables.schema import (
     SYMBOL_COLUMNS,
 )
 from spark_jobs.jobs.history.checks import check_batch, check_prices, check_volumes, checked_starts_ns
-from spark_jobs.jobs.numbers import stored_numbers_of_text, stored_numbers_of_units
 from spark_jobs.jobs.records import Record, quarantine_row, records_of
+from spark_jobs.jobs.stored_numbers import stored_numbers_of_text, stored_numbers_of_units
 
 __all__ = ["Decoded", "decode_records"]
 

@@ -16,8 +16,8 @@ from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TIME_NS_MAX
 from relay.protocol.v1 import market_pb2
 from relay.tables.schema import GAPS_COLUMNS, QUARANTINE_COLUMNS, TICKS_COLUMNS
-from spark_jobs.jobs.numbers import stored_numbers_of_units
 from spark_jobs.jobs.records import Record, quarantine_row, records_of
+from spark_jobs.jobs.stored_numbers import stored_numbers_of_units
 
 __all__ = ["DecodedTicks", "decode_ticks"]
 

@@ -13,7 +13,7 @@ from relay.protocol.envelope import encode_record
 from relay.protocol.v1 import common_pb2, market_pb2
 from relay.tables.schema import COVERAGE_COLUMNS, OHLC_COLUMNS, QUARANTINE_COLUMNS
 from spark_jobs.jobs.history.decode import decode_records
-from spark_jobs.jobs.numbers import stored_numbers_of_text, stored_numbers_of_units
+from spark_jobs.jobs.stored_numbers import stored_numbers_of_text, stored_numbers_of_units
 from tests.support.batches import BASE_NS, BTC, FETCHED_NS, MINUTE_NS, bar, batch, record
 
 NOW_US = FETCHED_NS // 1000 + 60 * 10**6
