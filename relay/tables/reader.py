@@ -164,6 +164,16 @@ class LakeTables:
         ordered = ticks.cast(TICKS_COLUMNS).sort_by([("time_ns", "ascending"), ("trade_number", "ascending")])
         return ordered if limit is None else ordered.slice(0, limit)
 
+    def read_tick_numbers(self, ticker: str, *, within: Range) -> pa.ChunkedArray:
+        """Return the trade numbers (int64, ascending) of the ticks that :meth:`read_ticks` returns; no other column."""
+        name = "trade_number"
+        with storage_errors("reading market.ticks"):
+            table = open_table(self._catalog.current(), TICKS_TABLE)
+            if table is None or not within:
+                return TICKS_COLUMNS.empty_table()[name]
+            numbers = table.scan(row_filter=ticks_filter([ticker], within), selected_fields=(name,)).to_arrow()
+        return numbers.sort_by(name)[name]
+
     def read_gaps(self, ticker: str) -> pa.Table:
         """Return everything that was said about the gaps of a ticker, in the order it was said."""
         with storage_errors("reading market.gaps"):

@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 
 from relay.protocol.times import TimeUnit
-from relay_client.archive import read_ticks
+from relay_client.archive import read_completeness, read_ticks
 from relay_client.arguments import items
 from relay_client.async_subscription import AsyncSubscription
 from relay_client.client import SYMBOLS_MAX, id_of, open_flows
+from relay_client.engine.completeness import Completeness
 from relay_client.flow import run_async
 from relay_client.flows import ClientFlows, OnProgress
 from relay_client.history import History
@@ -145,6 +146,21 @@ class AsyncClient:
         """Return stored ticks; see :meth:`relay_client.Client.ticks`."""
         return await run_async(
             read_ticks(self._flows, ticker, start=start, end=end, last=last, limit=limit, unit=unit, timeout_s=timeout)
+        )
+
+    async def completeness(
+        self,
+        ticker: str,
+        *,
+        start: TimeLike | None = None,
+        end: TimeLike | None = None,
+        last: str | None = None,
+        unit: TimeUnit | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> Completeness:
+        """Return how complete stored ticks are; see :meth:`relay_client.Client.completeness`."""
+        return await run_async(
+            read_completeness(self._flows, ticker, start=start, end=end, last=last, unit=unit, timeout_s=timeout)
         )
 
     def subscribe(

@@ -11,8 +11,9 @@ from relay.config import load_settings
 from relay.errors import SettingsError
 from relay.protocol.codes import ErrorCode
 from relay.protocol.times import TimeUnit
-from relay_client.archive import read_ticks
+from relay_client.archive import read_completeness, read_ticks
 from relay_client.arguments import items, seconds, text, whole
+from relay_client.engine.completeness import Completeness
 from relay_client.engine.items import Tick
 from relay_client.flow import run
 from relay_client.flows import ClientFlows, OnProgress
@@ -312,6 +313,31 @@ class Client:
             )
         )
 
+    def completeness(
+        self,
+        ticker: str,
+        *,
+        start: TimeLike | None = None,
+        end: TimeLike | None = None,
+        last: str | None = None,
+        unit: TimeUnit | None = None,
+        timeout: float | None = None,
+    ) -> Completeness:
+        """Return how complete the stored ticks of a span are, without reading them: ids missing, gaps, time covered.
+
+        Args:
+            ticker: ``BASE/QUOTE.EXCHANGE``.
+            start, end, last, unit: as :meth:`history` takes them.
+            timeout: seconds for finding the tables; else ``request_timeout_seconds``.
+
+        Raises:
+            SettingsError: an argument is wrong.
+            RetryableError: relay, catalog or store are away.
+        """
+        return run(
+            read_completeness(self._flows, ticker, start=start, end=end, last=last, unit=unit, timeout_s=timeout)
+        )
+
     def replay(
         self,
         topics: TopicsLike,
@@ -322,6 +348,8 @@ class Client:
         timeout: float | None = None,
     ) -> TickPlayer:
         """Play stored ticks and bars as :meth:`subscribe` would give them: a strategy runs unchanged on yesterday.
+
+        Ticks are those that are stored; bars that are missing are fetched first, as by :meth:`history`.
 
         ::
 

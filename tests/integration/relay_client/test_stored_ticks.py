@@ -80,6 +80,8 @@ def test_stored_ticks_come_exact_and_ascending_with_what_is_missing(world: Gatew
         assert (ticks[0].time_ns, ticks[0].received_ns) == (T0 + SECOND, T0 + SECOND + 7)
         assert found.completeness.missing == (MissingIds(4, 5, "DISCONNECT"), MissingIds(8, 8, "UNEXPLAINED"))
         assert found.completeness.covered_ns == 597 * SECOND
+        assert client.completeness(BTC, start=START, end=END) == found.completeness
+        assert client.completeness("ETH/USDT.BINANCE", start=START, end=END).stored == 0
         assert len(client.ticks(BTC, start=START, end=END, limit=2)) == 2
         assert found.to_pandas()["trade_number"].tolist() == [1, 2, 3, 6, 7, 9]
         assert list(client.ticks("ETH/USDT.BINANCE", start=START, end=END)) == []

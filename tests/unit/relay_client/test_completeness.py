@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relay.protocol.ranges import Range
+from relay_client.archive import runs_of
 from relay_client.engine.completeness import KnownGap, MissingIds, fold_gaps, measure
 
 SPAN = Range(0, 1_000)
@@ -38,7 +40,7 @@ def test_what_will_never_come_stays_and_the_parts_that_came_do_not() -> None:
 
 
 def test_a_whole_span_is_complete() -> None:
-    report = measure("X", SPAN, [3, 4, 5], [])
+    report = measure("X", SPAN, [(3, 5)], [])
     assert report.is_complete
     assert (report.expected, report.stored, report.covered_ns) == (3, 3, 1_000)
     assert report.covered_parts_per_million == 1_000_000
@@ -46,7 +48,7 @@ def test_a_whole_span_is_complete() -> None:
 
 def test_missing_ids_are_told_with_the_cause_of_their_gap_or_as_unexplained() -> None:
     gaps = fold_gaps([KnownGap("UNFILLABLE", "DISCONNECT", 6, 8, 100, 300)])
-    report = measure("X", SPAN, [3, 5, 9, 12], gaps)
+    report = measure("X", SPAN, [(3, 3), (5, 5), (9, 9), (12, 12)], gaps)
     assert report.missing == (
         MissingIds(4, 4, "UNEXPLAINED"),
         MissingIds(6, 8, "DISCONNECT"),
@@ -57,19 +59,19 @@ def test_missing_ids_are_told_with_the_cause_of_their_gap_or_as_unexplained() ->
 
 
 def test_a_gap_that_is_still_open_takes_the_rest_of_the_time() -> None:
-    report = measure("X", SPAN, [3, 4], fold_gaps([said("OPEN", 5, None, from_ns=600)]))
+    report = measure("X", SPAN, [(3, 4)], fold_gaps([said("OPEN", 5, None, from_ns=600)]))
     assert (report.covered_ns, report.missing_count, report.is_complete) == (600, 0, False)
 
 
 def test_a_gap_beside_the_span_does_not_count() -> None:
     gaps = fold_gaps([said("UNFILLABLE", 1, 2, 2_000, 3_000), said("UNFILLABLE", None, 0, -500, 0 + -1)])
-    assert measure("X", SPAN, [3], gaps).is_complete
+    assert measure("X", SPAN, [(3, 3)], gaps).is_complete
 
 
 @given(st.sets(st.integers(0, 60), min_size=1), st.sets(st.integers(0, 60)))
 def test_stored_and_missing_ids_add_up_to_what_is_expected(stored: set[int], gone: set[int]) -> None:
     gaps = fold_gaps([said("UNFILLABLE", n, n, 10, 20) for n in sorted(gone - stored)])
-    report = measure("X", SPAN, sorted(stored), gaps)
+    report = measure("X", SPAN, runs_of(pa.chunked_array([list(stored)], pa.int64())), gaps)
     missing = [n for part in report.missing for n in range(part.first, part.last + 1)]
     assert sorted([*missing, *stored]) == list(range(min(stored), max(stored) + 1))
     explained = {n for p in report.missing if p.cause != "UNEXPLAINED" for n in range(p.first, p.last + 1)}

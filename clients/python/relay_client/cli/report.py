@@ -52,7 +52,7 @@ def command(
     span = _day(day)
     with open_client(**options) as client:
         found = [
-            client.ticks(ticker, start=span.start_ns, end=span.end_ns, unit="ns", limit=1, timeout=timeout).completeness
+            client.completeness(ticker, start=span.start_ns, end=span.end_ns, unit="ns", timeout=timeout)
             for ticker in tickers
         ]
     if html_file is not None:

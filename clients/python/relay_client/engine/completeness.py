@@ -97,20 +97,20 @@ def fold_gaps(said: Iterable[KnownGap]) -> list[KnownGap]:
     return [*for_ever, *open_gaps]
 
 
-def measure(ticker: str, span: Range, numbers: Sequence[int], gaps: Iterable[KnownGap]) -> Completeness:
+def measure(ticker: str, span: Range, runs: Sequence[tuple[int, int]], gaps: Iterable[KnownGap]) -> Completeness:
     """Return the report.
 
     Args:
         ticker: of all rows.
         span: exchange times.
-        numbers: stored ids of the span, ascending, each once.
+        runs: stored ids of the span, first and last of each run without a hole, ascending.
         gaps: from :func:`fold_gaps`.
     """
     touching = [gap for gap in gaps if gap.from_ns < span.end_ns and _end_ns(gap, span) > span.start_ns]
     unseen = union(Range(gap.from_ns, _end_ns(gap, span)) for gap in touching)
     covered = subtract(span, intersect(span, unseen))
-    missing = _missing(numbers, touching)
-    first, last = (numbers[0], numbers[-1]) if numbers else (None, None)
+    missing = _missing(runs, touching)
+    first, last = (runs[0][0], runs[-1][1]) if runs else (None, None)
     expected = 0 if first is None or last is None else last - first + 1
     return Completeness(
         ticker=ticker,
@@ -118,7 +118,7 @@ def measure(ticker: str, span: Range, numbers: Sequence[int], gaps: Iterable[Kno
         first=first,
         last=last,
         expected=expected,
-        stored=len(numbers),
+        stored=sum(last - first + 1 for first, last in runs),
         missing=tuple(missing),
         gaps=tuple(touching),
         covered_ns=sum(r.end_ns - r.start_ns for r in covered),
@@ -138,9 +138,9 @@ def _end_ns(gap: KnownGap, span: Range) -> int:
     return gap.to_ns or max(span.end_ns, gap.from_ns)
 
 
-def _missing(numbers: Sequence[int], gaps: Sequence[KnownGap]) -> list[MissingIds]:
+def _missing(runs: Sequence[tuple[int, int]], gaps: Sequence[KnownGap]) -> list[MissingIds]:
     found: list[MissingIds] = []
-    for before, after in pairwise(numbers):
+    for (_, before), (after, _) in pairwise(runs):
         at = before + 1
         while at < after:
             inside = next((g for g in gaps if _holds(g, at)), None)
