@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from numbers import Real
 from typing import Any, SupportsIndex
@@ -95,9 +96,13 @@ def items(name: str, value: Any, *, code: str = ErrorCode.INVALID_SETTINGS) -> l
     Raises:
         SettingsError: with ``code``.
     """
+    found: Iterator[Any] | None = None
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return list(islice(value, _ITEMS_MAX))
-    raise SettingsError(f"expected {name} as a list, got {_shown(value)}", code=code)
+        with suppress(TypeError):  # an array without dimensions says it can be gone through
+            found = iter(value)
+    if found is None:
+        raise SettingsError(f"expected {name} as a list, got {_shown(value)}", code=code)
+    return list(islice(found, _ITEMS_MAX))
 
 
 def _shown(value: Any) -> str:

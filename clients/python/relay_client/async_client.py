@@ -12,12 +12,12 @@ from relay.protocol.times import TimeUnit
 from relay_client.archive import read_completeness, read_ticks
 from relay_client.arguments import items
 from relay_client.async_subscription import AsyncSubscription
-from relay_client.client import SYMBOLS_MAX, id_of, open_flows
+from relay_client.client import SYMBOLS_MAX, open_flows
 from relay_client.engine.completeness import Completeness
 from relay_client.flow import run_async
 from relay_client.flows import ClientFlows, OnProgress
 from relay_client.history import History
-from relay_client.outcome import Outcome, Request
+from relay_client.outcome import Outcome, Request, id_of
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
 from relay_client.stored_ticks import StoredTicks

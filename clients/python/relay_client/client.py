@@ -9,26 +9,24 @@ from types import TracebackType
 
 from relay.config import load_settings
 from relay.errors import SettingsError
-from relay.protocol.codes import ErrorCode
 from relay.protocol.times import TimeUnit
 from relay_client.archive import read_completeness, read_ticks
-from relay_client.arguments import items, seconds, text, whole
+from relay_client.arguments import items, text, whole
 from relay_client.engine.completeness import Completeness
-from relay_client.engine.items import Tick
 from relay_client.flow import run
 from relay_client.flows import ClientFlows, OnProgress
-from relay_client.history import Bar, History
-from relay_client.outcome import Outcome, Request
+from relay_client.history import History
+from relay_client.outcome import Outcome, Request, id_of
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
 from relay_client.stored_ticks import StoredTicks
-from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan, topics_of
+from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan
 from relay_client.subscription import Subscription
 from relay_client.symbols import Symbol
-from relay_client.tick_player import TickPlayer
+from relay_client.tick_player import TickPlayer, open_player
 from relay_client.times import TimeLike
 
-__all__ = ["SYMBOLS_MAX", "Client", "id_of", "open_flows"]
+__all__ = ["SYMBOLS_MAX", "Client", "open_flows"]
 
 SYMBOLS_MAX = 1_000
 
@@ -367,20 +365,12 @@ class Client:
             SettingsError: an argument is wrong.
             RetryableError: something is away.
         """
-        if speed is not None:
-            speed = seconds("speed", speed, 0)
-        sources: list[Iterable[Tick | Bar]] = []
-        names: list[str] = []
-        for topic in topics_of(topics):
-            ticker = str(topic.ticker)
-            if topic.kind == "tick":
-                sources.append(self.ticks(ticker, start=start, end=end, timeout=timeout))
-            elif topic.kind == "ohlc" and topic.period_seconds is not None:
-                sources.append(self.history(ticker, start=start, end=end, period=topic.period_seconds, timeout=timeout))
-            else:
-                raise SettingsError(f"expected topics of ticks or bars to replay, got {topic}")
-            names.append(str(topic))
-        return TickPlayer(sources, topics=names, speed=speed)
+        return open_player(
+            topics,
+            ticks=lambda ticker: self.ticks(ticker, start=start, end=end, timeout=timeout),
+            bars=lambda ticker, period: self.history(ticker, start=start, end=end, period=period, timeout=timeout),
+            speed=speed,
+        )
 
     def probe(self, *, timeout: float | None = None) -> RelayInfo:
         """Ask the relay about itself.
@@ -405,9 +395,3 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def id_of(request: str | Request) -> str:
-    """Return the id of a request."""
-    found = getattr(request, "request_id", request)
-    return text("request", found, code=ErrorCode.INVALID_REQUEST_ID)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from relay.errors import RelayError
+from relay.protocol.codes import ErrorCode
 from relay.protocol.ranges import Range, from_wire
 from relay.protocol.times import format_ns
 from relay.protocol.v1 import request_pb2
+from relay_client.arguments import text
 from relay_client.engine.answers import error_for
 
-__all__ = ["Outcome", "Progress", "Request", "RequestStatus"]
+__all__ = ["Outcome", "Progress", "Request", "RequestStatus", "id_of"]
 
 
 class RequestStatus(StrEnum):
@@ -126,3 +128,9 @@ class Progress:
     covered_ns: int
     wanted_ns: int
     elapsed_seconds: int
+
+
+def id_of(request: str | Request) -> str:
+    """Return the id of a request."""
+    found = getattr(request, "request_id", request)
+    return text("request", found, code=ErrorCode.INVALID_REQUEST_ID)

@@ -5,17 +5,52 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 
 from relay.errors import SettingsError
 from relay.protocol.periods import NANOSECONDS
+from relay_client.arguments import seconds
 from relay_client.engine.items import Tick
 from relay_client.history import Bar
+from relay_client.subscribing import TopicsLike, topics_of
 
-__all__ = ["TickPlayer"]
+__all__ = ["TickPlayer", "open_player"]
 
 Item = Tick | Bar
+
+
+def open_player(
+    topics: TopicsLike,
+    *,
+    ticks: Callable[[str], Iterable[Tick]],
+    bars: Callable[[str, int], Iterable[Bar]],
+    speed: float | None,
+) -> TickPlayer:
+    """Return a player of stored data.
+
+    Args:
+        topics: of ticks and bars.
+        ticks: reads the ticks of a ticker.
+        bars: reads the bars of a ticker and period (seconds).
+        speed: seconds of market time in a second; None for as fast as it goes.
+
+    Raises:
+        SettingsError: an argument is wrong, or a topic holds nothing that is stored.
+    """
+    if speed is not None:
+        speed = seconds("speed", speed, 0)
+    sources: list[Iterable[Item]] = []
+    names: list[str] = []
+    for topic in topics_of(topics):
+        if topic.kind == "tick":
+            sources.append(ticks(str(topic.ticker)))
+        elif topic.kind == "ohlc" and topic.period_seconds is not None:
+            sources.append(bars(str(topic.ticker), topic.period_seconds))
+        else:
+            raise SettingsError(f"expected topics of ticks or bars to replay, got {topic}")
+        names.append(str(topic))
+    return TickPlayer(sources, topics=names, speed=speed)
 
 
 class TickPlayer:

@@ -20,7 +20,19 @@ from relay.errors import RelayError, SettingsError
 from relay_client import AsyncClient, Client
 from tests.support.processes import free_port
 
-NAMES = ("history", "submit", "request_status", "wait", "wait_all", "symbols", "subscribe", "ticks", "replay", "probe")
+NAMES = (
+    "history",
+    "submit",
+    "request_status",
+    "wait",
+    "wait_all",
+    "symbols",
+    "subscribe",
+    "ticks",
+    "completeness",
+    "replay",
+    "probe",
+)
 GOOD: dict[str, Any] = {
     "ticker": "BTC/USDT.BINANCE",
     "start": "2026-01-01",
@@ -93,6 +105,11 @@ def check_odd(method: Any, data: st.DataObject) -> dict[str, Any]:
     if method.__name__ == "subscribe" and name != "start":
         given_values.pop("start", None)
     return given_values
+
+
+def test_an_array_without_dimensions_is_no_list(client):
+    with pytest.raises(SettingsError, match="expected requests as a list"):
+        client.wait_all(np.array(5))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if hasattr(Client, name)])
