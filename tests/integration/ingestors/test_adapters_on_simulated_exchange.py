@@ -12,7 +12,6 @@ import pytest
 from ingestors.engine.job_state import JobResult
 from ingestors.simulation.faults import Fault, FaultKind, RetryAfter
 from ingestors.simulation.grids import FixedGrid
-from ingestors.simulation.limits import Limits
 from ingestors.simulation.records import Visible
 from ingestors.simulation.replay import load_recording
 from ingestors.simulation.server import SimulatedExchange
@@ -22,21 +21,9 @@ from relay.protocol.scaled import from_scaled, plain_text
 from relay.protocol.times import parse_iso_ns
 from relay.protocol.v1 import market_pb2, work_pb2
 from tests.support.ingestors import Bench, batches, bench, covered, history_request, markets, rows
+from tests.support.simulated import APIS, GENEROUS
 
 NOW_NS = parse_iso_ns("2024-03-05T12:00:30Z")
-GENEROUS = Limits(
-    binance_weight_per_minute=1_000_000,
-    kraken_per_second=100_000,
-    kraken_burst=100_000,
-    coinbase_per_second=100_000,
-    coinbase_burst=100_000,
-)
-APIS = [
-    ("BINANCE", "exchange", "BTC/USDT", "binance"),
-    ("KRAKEN", "exchange", "BTC/USDT", "kraken"),
-    ("COINBASE", "exchange", "BTC/USD", "coinbase"),
-    ("COINBASE", "advanced", "BTC/USD", "coinbase-advanced"),
-]
 
 
 async def _fetch(

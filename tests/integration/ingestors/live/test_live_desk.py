@@ -28,9 +28,9 @@ from relay.protocol.envelope import decode, decode_record, encode_record
 from relay.protocol.registry import Channel
 from relay.protocol.v1 import market_pb2, work_pb2
 from relay.transport import SocketKind, new_context, open_socket
-from tests.integration.ingestors.live.test_simulated_sockets import GENEROUS
 from tests.support.ingestors import no_jitter
 from tests.support.processes import eventually
+from tests.support.simulated import GENEROUS
 
 BTC = "BTC/USDT.BINANCE"
 TICKERS = {"BINANCE": BTC, "KRAKEN": "BTC/USDT.KRAKEN", "COINBASE": "BTC/USD.COINBASE"}

@@ -12,27 +12,14 @@ import pytest
 from ingestors.engine.connection_commands import PlanRules
 from ingestors.engine.feed_values import Connected, Disconnected, LiveTrade, LostCause, Muted, Refused, Trades
 from ingestors.engine.outcomes import ExchangeError
-from ingestors.simulation.limits import Limits
 from ingestors.simulation.records import Trade
 from ingestors.simulation.server import SimulatedExchange
 from ingestors.simulation.socket_faults import SocketFault, SocketFaultKind
 from ingestors.simulation.socket_values import SocketLimits
 from tests.support.live import SECOND_NS, LiveBench, listing, live_bench
 from tests.support.processes import eventually
+from tests.support.simulated import APIS, GENEROUS
 
-GENEROUS = Limits(
-    binance_weight_per_minute=1_000_000,
-    kraken_per_second=100_000,
-    kraken_burst=100_000,
-    coinbase_per_second=100_000,
-    coinbase_burst=100_000,
-)
-APIS = [
-    ("BINANCE", "exchange", "BTC/USDT", "binance"),
-    ("KRAKEN", "exchange", "BTC/USDT", "kraken"),
-    ("COINBASE", "exchange", "BTC/USD", "coinbase"),
-    ("COINBASE", "advanced", "BTC/USD", "coinbase-advanced"),
-]
 QUICK = PlanRules(overlap_ns=SECOND_NS // 2, mute_ns=SECOND_NS, confirm_ns=2 * SECOND_NS, look_ns=2 * SECOND_NS)
 
 
