@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from relay.errors import RetryableError, SettingsError, StorageError
+from relay.eventlog.client_log import RepeatFilter
 from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec
 from relay.protocol.codes import ErrorCode
 
@@ -20,8 +21,11 @@ __all__ = ["KafkaEventLog"]
 
 _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())
+_LOG.addFilter(RepeatFilter())
 _ADMIN_TIMEOUT_S = 10.0
 _READ_TIMEOUT_S = 10.0
+_PREPARE_TIMEOUT_S = 2.0
+"""Short: whoever prepares asks again, and its process cannot end before the answer."""
 _NO_LEADER_YET = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -99,7 +103,7 @@ class KafkaEventLog:
 
     def prepare(self, topic: str) -> None:
         """See the port."""
-        self._partition_count(topic)
+        self._partition_count(topic, timeout_s=_PREPARE_TIMEOUT_S)
 
     def append(self, topic: str, *, key: bytes, value: bytes) -> Future[LogPosition]:
         """See the port."""
@@ -221,10 +225,10 @@ class KafkaEventLog:
         """Partition of a key; chosen by us, so that every client library puts a ticker at the same place."""
         return zlib.crc32(key) % self._partition_count(topic)
 
-    def _partition_count(self, topic: str) -> int:
+    def _partition_count(self, topic: str, *, timeout_s: float = _ADMIN_TIMEOUT_S) -> int:
         if topic not in self._partitions:
             try:
-                found = self._producer.list_topics(topic, timeout=_ADMIN_TIMEOUT_S).topics[topic]
+                found = self._producer.list_topics(topic, timeout=timeout_s).topics[topic]
             except KafkaException as error:
                 raise _away(f"finding {topic}", error) from error
             if found.error is not None or not found.partitions:

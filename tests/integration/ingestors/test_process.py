@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from relay.transport import SocketKind, new_context, open_socket
-from tests.support.processes import wait_until
+from tests.support.processes import Process, wait_until
 
 DEADLINE_SECONDS = 60
 MAIN = "from ingestors.cli import command; command(prog_name='ingestor')"
@@ -47,47 +47,58 @@ def _arguments(broker_endpoint: str) -> list[str]:
             "--status-port", "0"]  # fmt: skip
 
 
-def _started(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stderr is not None
-    for line in process.stderr:
-        event = json.loads(line) if line.startswith("{") else {}
-        if event.get("event") == "ingestor_started":
-            return dict(event)
-    raise AssertionError("the process ended before it had started")
+def _started(log: Path) -> dict[str, Any]:
+    def event() -> dict[str, Any] | None:
+        for line in log.read_text().splitlines():
+            said = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
+            if said.get("event") == "ingestor_started":
+                return dict(said)
+        return None
+
+    found = wait_until(event, what="the ingestor's start")
+    assert isinstance(found, dict)
+    return found
 
 
-def test_sigterm_ends_it_with_exit_code_zero_and_its_status_was_served(broker_endpoint: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, *_arguments(broker_endpoint)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=_environment(),
-    )
+def test_sigterm_ends_it_with_exit_code_zero_and_its_status_was_served(broker_endpoint: str, tmp_path: Path) -> None:
+    log = tmp_path / "ingestor.log"
+    process = Process([sys.executable, "-c", MAIN, *_arguments(broker_endpoint)], log=log, environment=_environment())
     try:
-        event = _started(process)
+        event = _started(log)
         with urllib.request.urlopen(f"http://127.0.0.1:{event['status_port']}/status", timeout=10) as answer:
             status = json.load(answer)
         assert status["exchanges"] == {"BINANCE": "full"}
         assert status["ready"] is False
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(DEADLINE_SECONDS) == 0
+        assert process.terminate(DEADLINE_SECONDS) == 0
     finally:
         process.kill()
-        process.communicate()
 
 
-def test_it_leaves_when_its_parent_was_killed(broker_endpoint: str) -> None:
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, MAIN, *_arguments(broker_endpoint)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=_environment(),
-    )
+def test_a_log_that_is_away_does_not_flood_the_output(broker_endpoint: str, tmp_path: Path) -> None:
+    log = tmp_path / "ingestor.log"
+    process = Process([sys.executable, "-c", MAIN, *_arguments(broker_endpoint)], log=log, environment=_environment())
+    try:
+        _started(log)
+        wait_until(lambda: "Connection refused" in log.read_text(), what="the first failed connection")
+    finally:
+        process.terminate(DEADLINE_SECONDS)
+    assert log.read_text().count("Connect to ") <= 2
+
+
+def test_it_leaves_when_its_parent_was_killed(broker_endpoint: str, tmp_path: Path) -> None:
+    log = tmp_path / "ingestor.log"
+    with log.open("ab") as output:
+        parent = subprocess.Popen(
+            [sys.executable, "-c", PARENT, MAIN, *_arguments(broker_endpoint)],
+            stdout=subprocess.PIPE,
+            stderr=output,
+            text=True,
+            env=_environment(),
+        )
     assert parent.stdout is not None
     child_pid = int(parent.stdout.readline())
     try:
-        _started(parent)
+        _started(log)
         parent.kill()
         parent.wait(DEADLINE_SECONDS)
         wait_until(lambda: not _is_alive(child_pid), what="the child's end")
