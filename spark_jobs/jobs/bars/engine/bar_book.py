@@ -1,0 +1,91 @@
+"""The bars of all tickers, and their state as bytes."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from relay.errors import StorageError
+from spark_jobs.jobs.bars.engine.ticker_bars import TickerBars
+from spark_jobs.jobs.bars.engine.values import BarRules, BarTrade, Beat, GapNotice, MadeBar, Recompute
+
+__all__ = ["BarBook"]
+
+_MAGIC = b"MRBARS1\n"
+_STATE = msgspec.msgpack.Decoder(dict[str, TickerBars])
+
+
+class BarBook:
+    """Takes the log's records of every ticker, each ticker's in their order.
+
+    Args:
+        rules: bounds.
+        periods: which periods a ticker's bars are made for, in seconds.
+    """
+
+    def __init__(self, rules: BarRules, periods: Callable[[str], Iterable[int]]) -> None:
+        self._rules, self._periods = rules, periods
+        self._tickers: dict[str, TickerBars] = {}
+        self._moving: set[str] = set()
+
+    @property
+    def tickers(self) -> Mapping[str, TickerBars]:
+        """State by ticker."""
+        return self._tickers
+
+    def want(self, ticker: str) -> None:
+        """Ask anew which periods a ticker's bars are made for."""
+        state = self._tickers.get(ticker)
+        if state is not None:
+            state.want(self._periods(ticker))
+
+    def on_trade(self, ticker: str, trade: BarTrade) -> None:
+        """Take a trade."""
+        self._moving.add(ticker)
+        self._of(ticker).on_trade(trade, self._rules)
+
+    def on_gap(self, ticker: str, gap: GapNotice, *, offset: int) -> None:
+        """Take a notice of a hole."""
+        self._of(ticker).on_gap(gap, offset=offset)
+
+    def on_beat(self, ticker: str, beat: Beat, *, offset: int) -> list[MadeBar | Recompute]:
+        """Take a beat; return what is final by it."""
+        return self._of(ticker).on_beat(beat, self._rules, offset=offset)
+
+    def running(self) -> list[MadeBar]:
+        """Return all open bars that have changed since the last call."""
+        moving, self._moving = sorted(self._moving), set()
+        return [bar for ticker in moving for bar in self._tickers[ticker].running()]
+
+    def encode(self) -> bytes:
+        """Return the state: magic, CRC-32 of the rest (u32 LE), MessagePack."""
+        body = msgspec.msgpack.encode(self._tickers)
+        return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+
+    def restore(self, state: bytes) -> None:
+        """Take over an encoded state.
+
+        Raises:
+            StorageError: it is cut short, damaged, or of another version.
+        """
+        head, body = state[: len(_MAGIC)], state[len(_MAGIC) + 4 :]
+        if head != _MAGIC:
+            raise StorageError(f"expected the state of bars to begin with {_MAGIC!r}, got {head!r}")
+        if zlib.crc32(body).to_bytes(4, "little") != state[len(_MAGIC) : len(_MAGIC) + 4]:
+            raise StorageError("the state of bars is damaged: its checksum does not fit")
+        try:
+            self._tickers = _STATE.decode(body)
+        except msgspec.MsgspecError as error:
+            raise StorageError(f"the state of bars is not as this version writes it: {error}") from error
+        self._moving = set(self._tickers)
+        for ticker in self._tickers:
+            self.want(ticker)
+
+    def _of(self, ticker: str) -> TickerBars:
+        state = self._tickers.get(ticker)
+        if state is None:
+            state = self._tickers[ticker] = TickerBars(ticker)
+            state.want(self._periods(ticker))
+        return state

@@ -1,0 +1,168 @@
+"""The buckets of one ticker at one period."""
+
+from __future__ import annotations
+
+import msgspec
+
+from relay.protocol.periods import NANOSECONDS, origin_seconds
+from spark_jobs.jobs.bars.engine.accumulator import Accumulator
+from spark_jobs.jobs.bars.engine.gap_book import ENDLESS_NS, GapBook
+from spark_jobs.jobs.bars.engine.values import BarTrade, MadeBar, Recompute
+
+__all__ = ["Series"]
+
+
+class _Bucket(msgspec.Struct):
+    sums: Accumulator
+    published: MadeBar | None = None
+
+
+class Series(msgspec.Struct):
+    """State of one (ticker, period).
+
+    A bucket is open until its bar is final, then closed and kept for a while, so that a late trade makes a revision.
+    A bucket that is neither and ends at or before the floor is known to the store alone.
+
+    Attributes:
+        ticker, period_seconds: whose.
+        active_ns: a bucket that began earlier was not seen whole here; its bar is made from stored ticks.
+        floor_ns: buckets that end here or earlier are no longer kept. Before the first beat that is everything: only
+            the beat says that what came earlier in time has come.
+    """
+
+    ticker: str
+    period_seconds: int
+    active_ns: int = ENDLESS_NS
+    floor_ns: int = ENDLESS_NS
+    open: dict[int, _Bucket] = msgspec.field(default_factory=dict)
+    closed: dict[int, _Bucket] = msgspec.field(default_factory=dict)
+    touched: set[int] = msgspec.field(default_factory=set)
+    """Closed buckets whose bar may have changed."""
+    stored: dict[int, int] = msgspec.field(default_factory=dict)
+    """Buckets that the store has to make anew, with the newest offset that it must have for that."""
+    moving: set[int] = msgspec.field(default_factory=set)
+    """Open buckets that have changed since they were last shown."""
+
+    @property
+    def period_ns(self) -> int:
+        """Length of a bucket."""
+        return self.period_seconds * NANOSECONDS
+
+    def start_of(self, time_ns: int) -> int:
+        """Return the start of the bucket that holds a time."""
+        period_ns, origin_ns = self.period_seconds * NANOSECONDS, origin_seconds(self.period_seconds) * NANOSECONDS
+        return (time_ns - origin_ns) // period_ns * period_ns + origin_ns
+
+    def add(self, trade: BarTrade, *, limit_ns: int) -> None:
+        """Add a trade; buckets that end after ``limit_ns`` are still going on."""
+        start = self.start_of(trade.time_ns)
+        bucket = self.open.get(start)
+        if bucket is not None:
+            bucket.sums.add(trade)
+            self.moving.add(start)
+            return
+        bucket = self.closed.get(start)
+        if bucket is not None:
+            bucket.sums.add(trade)
+            if start + self.period_ns > limit_ns:
+                self.open[start] = self.closed.pop(start)
+                self.touched.discard(start)
+                self.moving.add(start)
+            else:
+                self.touched.add(start)
+        elif start + self.period_ns <= self.floor_ns:
+            self.stored[start] = max(trade.offset, self.stored.get(start, -1))
+        else:
+            self.open[start] = _Bucket(Accumulator.of(trade))
+            self.moving.add(start)
+
+    def reconsider(self, from_ns: int, to_ns: int, *, offset: int) -> None:
+        """What is known of the time between has changed: bars there may be complete now, or no longer."""
+        self.touched.update(s for s in self.closed if s <= to_ns and s + self.period_ns > from_ns)
+        for start in {self.start_of(from_ns), self.start_of(to_ns)}:
+            if start + self.period_ns <= self.floor_ns:
+                self.stored[start] = max(offset, self.stored.get(start, -1))
+
+    def begin(self, time_ns: int) -> None:
+        """The first beat: what is later than this has not come yet."""
+        if self.active_ns == ENDLESS_NS:
+            self.active_ns = time_ns + 1
+            self.floor_ns = self.start_of(self.active_ns)
+
+    def settle(
+        self, gaps: GapBook, *, limit_ns: int, keep_ns: int, offset: int, is_down: bool
+    ) -> list[MadeBar | Recompute]:
+        """Return what is final now: bars, revisions, and buckets to be made from the store; by start.
+
+        Args:
+            gaps: of the ticker.
+            limit_ns: buckets that end here or earlier are over.
+            keep_ns: closed buckets that end so long before the limit are forgotten.
+            offset: place in the log of what says so.
+            is_down: nobody listens to the exchange any more; what was not seen will not be soon.
+        """
+        made: list[MadeBar | Recompute] = []
+        for start in sorted(self.open):
+            end = start + self.period_ns
+            is_held = gaps.is_open(start, end)
+            if not (is_down and is_held) and (is_held or end > limit_ns):
+                continue
+            self.moving.discard(start)
+            if start < self.active_ns:
+                del self.open[start]
+                self.floor_ns = max(self.floor_ns, end)
+                self.stored[start] = offset
+            else:
+                bucket = self.closed[start] = self.open.pop(start)
+                made += self._publish(start, bucket, gaps)
+        for start in sorted(self.touched):
+            if is_down or not gaps.is_open(start, start + self.period_ns):
+                self.touched.discard(start)
+                made += self._publish(start, self.closed[start], gaps)
+        for start in sorted(self.stored):
+            end = start + self.period_ns
+            is_held = gaps.is_open(start, end)
+            if (is_down and is_held) or (end <= limit_ns and not is_held):
+                made.append(Recompute(self.ticker, self.period_seconds, start, self.stored.pop(start)))
+        self._forget(limit_ns - keep_ns)
+        return sorted(made, key=lambda one: one.start_ns)
+
+    def running(self, gaps: GapBook) -> list[MadeBar]:
+        """Return the open buckets that have changed since the last call, by start."""
+        made = []
+        for start in sorted(self.moving):
+            bucket = self.open[start]
+            incomplete = start < self.active_ns or gaps.is_incomplete(start, start + self.period_ns)
+            revision = 0 if bucket.published is None else bucket.published.revision + 1
+            made.append(self._bar(start, bucket, incomplete=incomplete, is_final=False, revision=revision))
+        self.moving.clear()
+        return made
+
+    def _publish(self, start: int, bucket: _Bucket, gaps: GapBook) -> list[MadeBar | Recompute]:
+        """Return a bucket's bar, unless the same was published before."""
+        before = bucket.published
+        bar = self._bar(
+            start,
+            bucket,
+            incomplete=gaps.is_incomplete(start, start + self.period_ns),
+            is_final=True,
+            revision=0 if before is None else before.revision + 1,
+        )
+        if before is not None and bar.is_same(before):
+            return []
+        bucket.published = bar
+        return [bar]
+
+    def _bar(self, start: int, bucket: _Bucket, *, incomplete: bool, is_final: bool, revision: int) -> MadeBar:
+        return bucket.sums.bar(
+            self.ticker, self.period_seconds, start, incomplete=incomplete, is_final=is_final, revision=revision
+        )
+
+    def _forget(self, before_ns: int) -> None:
+        floor_ns = self.start_of(before_ns)
+        if floor_ns <= self.floor_ns:
+            return
+        self.floor_ns = floor_ns
+        for start in [s for s in self.closed if s + self.period_ns <= floor_ns]:
+            if start not in self.touched:
+                del self.closed[start]

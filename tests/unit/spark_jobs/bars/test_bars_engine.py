@@ -1,0 +1,213 @@
+"""Bars from ticks: when they are final, what revises them, and what is said of time that was not seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from relay.errors import StorageError
+from spark_jobs.jobs.bars.engine.bar_book import BarBook
+from spark_jobs.jobs.bars.engine.values import BarRules, GapNotice, GapState, MadeBar
+from tests.unit.spark_jobs.bars.log_world import DAY, SECOND, TICKER, LogWorld, beat, begins, told, trade
+
+
+def gap(state: GapState, first: int | None, last: int | None, from_s: float, to_s: float) -> GapNotice:
+    return GapNotice(state, first, last, DAY + round(from_s * SECOND), DAY + round(to_s * SECOND))
+
+
+def warm(periods: tuple[int, ...] = (60,), **rules: int) -> LogWorld:
+    """A ticker that has been live since ten seconds after midnight, and is at 00:01:00."""
+    world = LogWorld(periods, BarRules(**rules))
+    world.read([*begins(1, 10), trade(1, 10), beat(10), beat(60)])
+    return world
+
+
+def numbers(bar: MadeBar) -> tuple[int, ...]:
+    return (bar.open, bar.high, bar.low, bar.close, bar.buy, bar.sell, bar.quote, bar.trades)
+
+
+def test_the_first_bucket_is_incomplete_and_made_from_the_store() -> None:
+    world = warm()
+    assert told(world.said) == [(0, 0, True)]
+    assert [r.start_ns for r in world.recomputed] == [DAY]
+
+
+def test_a_bucket_is_final_when_the_tickers_own_time_has_passed_it() -> None:
+    world = warm()
+    world.read([trade(2, 61, 110, 5), trade(3, 119.999, 90, 7, taker_buy=False), trade(4, 121), beat(119.999)])
+    assert told(world.said) == [(0, 0, True)]
+    world.read([beat(120)])
+    assert told(world.said[1:]) == [(60, 0, False)]
+    assert numbers(world.said[-1]) == (110, 110, 90, 90, 5, 7, 110 * 5 + 90 * 7, 2)
+    assert (world.said[-1].first_number, world.said[-1].last_number) == (2, 3)
+
+
+def test_lateness_waits_longer() -> None:
+    world = warm(lateness_ns=2 * SECOND)
+    world.read([trade(2, 61), beat(121.999)])
+    assert told(world.said) == [(0, 0, True)]
+    world.read([beat(122)])
+    assert told(world.said) == [(0, 0, True), (60, 0, False)]
+
+
+def test_only_clock_time_makes_no_bar_case_1() -> None:
+    world = warm()
+    world.read([beat(seconds) for seconds in range(61, 700)])
+    assert told(world.said) == [(0, 0, True)]
+
+
+def test_backfilled_trades_of_one_second_fall_into_their_own_buckets_case_3() -> None:
+    world = LogWorld((60, 300))
+    world.read(begins(1, 0))
+    world.read(trade(number + 1, number * 60) for number in range(500))
+    world.read([beat(500 * 60)])
+    assert len([bar for bar in world.last.values() if bar.period_seconds == 300]) == 100
+
+
+def test_a_bucket_inside_an_open_gap_waits_and_is_whole_after_the_fill_case_5_59() -> None:
+    world = warm()
+    world.read([trade(2, 61), gap(GapState.OPEN, 3, None, 61, 0), beat(200)])
+    assert told(world.said) == [(0, 0, True)]
+    world.read([trade(9, 250), gap(GapState.OPEN, 3, 8, 61, 250), gap(GapState.FILLED, 3, 2, 61, 250), beat(251)])
+    assert told(world.said) == [(0, 0, True)]
+    world.read([*(trade(number, 40 * number - 40) for number in range(3, 9)), beat(252)])
+    world.read([gap(GapState.FILLED, 3, 8, 61, 250), beat(300)])
+    assert told(world.said[1:]) == [(60, 0, False), (120, 0, False), (180, 0, False), (240, 0, False)]
+
+
+def test_a_bucket_with_lost_trades_is_final_and_incomplete() -> None:
+    world = warm()
+    world.read([trade(2, 61), gap(GapState.OPEN, 3, 3, 61, 70), trade(4, 70), beat(130)])
+    assert told(world.said) == [(0, 0, True)]
+    world.read([gap(GapState.UNFILLABLE, 3, 3, 61, 70), beat(131)])
+    assert told(world.said[1:]) == [(60, 0, True)]
+
+
+def test_a_late_trade_makes_a_revision_and_a_repeat_makes_none() -> None:
+    world = warm()
+    world.read([trade(2, 61), trade(4, 63), beat(120), trade(3, 62, 120), trade(3, 62, 120), beat(121), beat(122)])
+    assert told(world.said[1:]) == [(60, 0, False), (60, 1, False)]
+    assert world.said[-1].high == 120
+    assert world.book.tickers[TICKER].repeats == 1
+
+
+def test_a_trade_later_than_what_is_kept_is_revised_from_the_store() -> None:
+    world = warm(keep_ns=60 * SECOND)
+    world.read([trade(2, 61), trade(4, 300), beat(400)])
+    recomputed = len(world.recomputed)
+    world.read([trade(3, 62, 130), beat(401)])
+    assert len(world.recomputed) == recomputed + 1
+    assert told(world.said)[-1] == (60, 1, False)
+    assert world.said[-1].high == 130
+
+
+def test_equal_times_are_ordered_by_the_trades_number_in_both_orders_of_arrival_case_14() -> None:
+    for order in ([2, 3], [3, 2]):
+        world = warm()
+        world.read([*(trade(n, 61, {2: 4835, 3: 4832}[n]) for n in order), beat(120)])
+        assert (world.said[-1].open, world.said[-1].close) == (4835, 4832)
+
+
+def test_numbers_are_compared_as_numbers_not_as_text_case_14() -> None:
+    world = LogWorld()
+    world.read([*begins(1, 0), trade(8, 1), beat(60)])
+    world.read([trade(10, 61, 200), trade(9, 61, 100), beat(120)])
+    assert (world.said[-1].open, world.said[-1].close) == (100, 200)
+
+
+def test_a_trade_on_the_boundary_opens_the_next_bar() -> None:
+    world = warm()
+    world.read([trade(2, 60, 100), trade(3, 120, 200), beat(180)])
+    assert [(bar.start_ns - DAY) // SECOND for bar in world.said] == [0, 60, 120]
+    assert world.said[1].close == 100
+
+
+def test_weeks_begin_on_monday_case_10() -> None:
+    world = LogWorld((604_800,))
+    world.read([*begins(1, 0), trade(1, 0), beat(1_209_600)])
+    start_s = world.said[0].start_ns // SECOND
+    assert (start_s // 86_400 + 3) % 7 == 0
+    assert world.said[0].incomplete
+
+
+def test_minutes_1_2_and_60_roll_up_by_time_case_7() -> None:
+    world = warm((120,))
+    world.read([trade(2, 60), trade(3, 120), trade(4, 3600), beat(4000)])
+    assert [(bar.start_ns - DAY) // SECOND for bar in world.said] == [0, 120, 3600]
+
+
+def test_the_first_trade_opens_a_bar_not_the_close_before_it_case_8() -> None:
+    world = warm()
+    world.read([trade(2, 61, 500), trade(3, 125, 700), beat(200)])
+    assert [bar.open for bar in world.said] == [100, 500, 700]
+
+
+def test_a_feed_that_stops_ends_its_last_bucket_as_incomplete_and_a_filled_stop_revises_it() -> None:
+    world = warm()
+    world.read([trade(2, 61), gap(GapState.OPEN, 3, None, 61, 0), beat(61, is_down=True)])
+    assert told(world.said[1:]) == [(60, 0, True)]
+    world.read([gap(GapState.OPEN, 3, None, 61, 0), trade(3, 62, 99), gap(GapState.FILLED, 3, 2, 61, 62)])
+    world.read([trade(4, 130), beat(131, attempt=2)])
+    assert told(world.said[2:]) == [(60, 1, False)]
+    assert world.said[-1].low == 99
+
+
+def test_beats_of_an_attempt_that_was_replaced_are_ignored() -> None:
+    world = warm()
+    world.read([trade(2, 61), beat(62, attempt=3), beat(500, attempt=2)])
+    assert told(world.said) == [(0, 0, True)]
+
+
+def test_running_bars_are_shown_once_for_each_change_and_never_as_final() -> None:
+    world = warm((60, 3600))
+    world.read([trade(2, 61)])
+    shown = world.book.running()
+    assert [(bar.period_seconds, bar.is_final, bar.incomplete) for bar in shown] == [
+        (60, False, False),
+        (3600, False, True),
+    ]
+    assert world.book.running() == []
+    world.read([trade(3, 62)])
+    # The hour began before the first beat: what came earlier is in the store, and added when the bar is final.
+    assert [bar.trades for bar in world.book.running()] == [2, 2]
+
+
+def test_another_ticker_makes_nothing_final() -> None:
+    world = warm()
+    world.read([trade(2, 61)])
+    made = world.book.on_beat("ETH/USDT.BINANCE", beat(5000), offset=99)
+    assert made == []
+    assert told(world.said) == [(0, 0, True)]
+
+
+def test_a_period_that_is_asked_for_later_has_its_first_bucket_from_the_store() -> None:
+    world = warm()
+    world.read([trade(2, 61, 300)])
+    world.periods = (60, 120)
+    world.book.want(TICKER)
+    world.read([trade(3, 100, 200), beat(240)])
+    longer = [bar for bar in world.said if bar.period_seconds == 120]
+    assert [(bar.open, bar.close, bar.trades, bar.incomplete) for bar in longer] == [(100, 200, 3, True)]
+
+
+def test_numbers_of_other_scales_are_brought_together_exactly() -> None:
+    world = warm()
+    world.read([trade(2, 61, 101), trade(3, 62)._replace(price=1_005, price_decimals=3, amount=5, amount_decimals=8)])
+    world.read([beat(120)])
+    bar = world.said[-1]
+    assert (bar.price_decimals, bar.open, bar.close, bar.amount_decimals) == (3, 1010, 1005, 8)
+    assert bar.buy == 10**6 + 5
+    assert (bar.quote_decimals, bar.quote) == (11, 101 * 10**7 + 1_005 * 5)
+
+
+def test_state_that_is_cut_or_damaged_is_refused() -> None:
+    world = warm()
+    world.read([trade(2, 61), gap(GapState.OPEN, 3, 3, 61, 70), trade(4, 70)])
+    state = world.book.encode()
+    for length in range(len(state)):
+        with pytest.raises(StorageError):
+            BarBook(BarRules(), lambda _: ()).restore(state[:length])
+    for place in range(len(state)):
+        bent = bytearray(state)
+        bent[place] ^= 0x10
+        with pytest.raises(StorageError):
+            BarBook(BarRules(), lambda _: ()).restore(bytes(bent))
