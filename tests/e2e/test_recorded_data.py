@@ -13,6 +13,7 @@ import pytest
 from relay.protocol.ranges import Range
 from relay.protocol.v1 import request_pb2
 from tests.support.platform import MINUTE_NS, Platform
+from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -30,6 +31,8 @@ def replayed(tmp_path: Path) -> Iterator:
 
     yield start
     for platform in running:
+        assert platform.command("down").returncode == 0
+        wait_until(lambda end=platform.process: end.returncode is not None, what="the supervisor to end")
         assert platform.close() == 0
 
 
@@ -62,6 +65,7 @@ def test_binance_candles_of_three_days_arrive_row_for_row(recorded_data: Path, r
     assert stored(platform, "XRP/ETH.BINANCE", within) == expected
 
 
+@pytest.mark.soak
 def test_bars_by_coinbases_descending_pages_equal_the_candles_of_the_same_trades(recorded_data: Path, replayed):
     expected = candles(recorded_data / "binance" / "XRPETH-1m-2019-10-11_13.parquet")
     trades = recorded_data / "binance" / "XRPETH-trades-2019-10-11_13.parquet"
@@ -73,6 +77,7 @@ def test_bars_by_coinbases_descending_pages_equal_the_candles_of_the_same_trades
     assert stored(platform, "XRP/ETH.COINBASE", within) == traded
 
 
+@pytest.mark.soak
 def test_krakens_recorded_rows_arrive_without_the_running_last_one(recorded_data: Path, replayed):
     path = recorded_data / "rest" / "kraken" / "http_ohlc.json"
     rows = json.loads(path.read_text())["result"]["XBTUSDT"]

@@ -46,35 +46,23 @@ def test_status_shows_every_part_and_a_second_supervisor_is_refused_with_the_hol
     assert {"gateway", "manager", "ingestor", "history"} <= set(json.loads(stat.stdout))
 
 
-def test_once_shows_bars_and_ends_with_zero_and_the_next_start_has_them_still(tmp_path: Path):
+def test_a_killed_supervisor_leaves_no_orphan_and_the_next_start_shows_bars_and_has_the_old_ones_still(tmp_path: Path):
     platform = Platform(tmp_path / "data")
     start_ns = parse_iso_ns("2025-03-01")
     within = Range(start_ns, start_ns + 120 * MINUTE_NS)
     first = platform.outcome(platform.submit("BTC/USDT.BINANCE", within))
     assert first.row_count == 120
     pids = everything_below(platform)
-    assert platform.process.terminate() == 0
-    wait_until(lambda: not alive(pids), what="every process to end")
+    os.kill(platform.process.pid, signal.SIGKILL)
+    wait_until(lambda: not alive(pids[1:]), what="orphans to end", deadline_s=60)
 
+    # A start refuses ports that are taken.
     once = platform.start("--once")
     wait_until(lambda: once.returncode is not None, what="--once to end", deadline_s=240)
     assert once.returncode == 0, once.tail()
     assert "BTC/USDT.BINANCE" in once.log.read_text()
     assert platform.lake().read_bars("BTC/USDT.BINANCE", 60, within=within).num_rows == 120
     assert len(platform.lake().coverage("BTC/USDT.BINANCE", 60, within=Range(0, 2 * 10**18))) >= 2
-
-
-def test_children_notice_when_the_supervisor_is_killed_and_leave_the_ports_free(tmp_path: Path):
-    platform = Platform(tmp_path / "data")
-    pids = everything_below(platform)
-    os.kill(platform.process.pid, signal.SIGKILL)
-    wait_until(lambda: not alive(pids[1:]), what="orphans to end", deadline_s=60)
-    # A start refuses ports that are taken.
-    again = platform.start()
-    assert again.returncode is None
-    assert platform.command("down").returncode == 0
-    wait_until(lambda: again.returncode is not None, what="the supervisor to end")
-    assert again.returncode == 0
 
 
 @pytest.mark.parametrize(

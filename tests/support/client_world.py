@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -23,7 +22,8 @@ from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import COVERAGE_COLUMNS, COVERAGE_TABLE, OHLC_COLUMNS
 from relay.tables.writer import open_writable_tables
 from relay_client import Client, ClientSettings
-from tests.support.processes import Process, free_port, wait_until
+from tests.support.forked import ForkedRelay
+from tests.support.processes import free_port, wait_until
 
 __all__ = ["BASE_NS", "BTC", "MINUTE_NS", "GatewayWorld", "ScriptedManager", "minutes"]
 
@@ -267,15 +267,14 @@ class GatewayWorld:
         self.manager = ScriptedManager(self.ports["manager_request"], self.ports["manager_publish"], self.tables)
         self.gateway = self.start_gateway()
 
-    def start_gateway(self) -> Process:
+    def start_gateway(self) -> ForkedRelay:
         environment = {f"RELAY_GATEWAY_{n.upper()}_ENDPOINT": f"tcp://127.0.0.1:{p}" for n, p in self.ports.items()}
         environment |= {
             "RELAY_GATEWAY_STATUS_PORT": "0",
             "RELAY_GATEWAY_CATALOG_URI": self.tables.catalog_uri,
             "RELAY_GATEWAY_WAREHOUSE": self.tables.warehouse,
         }
-        command = [sys.executable, "-c", "from relay.cli import main; main()", "gateway"]
-        return Process(command, log=self._log, environment=environment)
+        return ForkedRelay(["gateway"], log=self._log, environment=environment)
 
     def settings(self, **changes: object) -> ClientSettings:
         values: dict[str, object] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import urllib.request
 import uuid
 from pathlib import Path
@@ -13,7 +12,8 @@ import zmq
 from relay.protocol.envelope import decode, encode
 from relay.protocol.registry import Channel
 from relay.protocol.v1 import market_pb2, request_pb2
-from tests.support.processes import Process, free_port, wait_until
+from tests.support.forked import ForkedRelay
+from tests.support.processes import free_port, wait_until
 
 __all__ = ["Gateway"]
 
@@ -32,11 +32,10 @@ class Gateway:
         self.manager_router.bind(self.address("manager_request"))
         self.process = self.start()
 
-    def start(self) -> Process:
+    def start(self) -> ForkedRelay:
         environment = {f"RELAY_GATEWAY_{n.upper()}_ENDPOINT": self.address(n) for n in self.ports if n != "status"}
         environment["RELAY_GATEWAY_STATUS_PORT"] = str(self.ports["status"])
-        command = [sys.executable, "-c", "from relay.cli import main; main()", "gateway"]
-        return Process(command, log=self.log, environment=environment)
+        return ForkedRelay(["gateway"], log=self.log, environment=environment)
 
     def address(self, name: str) -> str:
         return f"tcp://127.0.0.1:{self.ports[name]}"

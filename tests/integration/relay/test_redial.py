@@ -32,21 +32,22 @@ def usurped(gateway: Gateway, name: str, own: zmq.Socket, kind: int) -> None:
     foreign.close(0)
 
 
+def is_served(gateway: Gateway, router: zmq.Socket) -> bool:
+    """Whether a request comes through to the manager's socket."""
+    gateway.beat()
+    req = gateway.socket(zmq.REQ, connect="request")
+    req.send_multipart(encode(request_pb2.RequestStatusQuery(request_id=str(uuid.uuid4()))))
+    found = bool(router.poll(200))
+    req.close(0)
+    return found
+
+
 def test_requests_find_the_manager_again_after_a_foreign_peer_held_its_port(gateway: Gateway) -> None:
-    wait_until(gateway.beat, what="the manager to be heard")
+    wait_until(lambda: is_served(gateway, gateway.manager_router), what="a request to reach the manager")
     usurped(gateway, "manager_request", gateway.manager_router, zmq.XPUB)
     router = gateway.socket(zmq.ROUTER)
     wait_until(lambda: not _fails(router, gateway.address("manager_request")), what="the port to be free")
-
-    def is_served() -> bool:
-        gateway.beat()
-        req = gateway.socket(zmq.REQ, connect="request")
-        req.send_multipart(encode(request_pb2.RequestStatusQuery(request_id=str(uuid.uuid4()))))
-        found = bool(router.poll(200))
-        req.close(0)
-        return found
-
-    wait_until(is_served, what="a request to reach the manager")
+    wait_until(lambda: is_served(gateway, router), what="a request to reach the manager again")
     assert gateway.counters()["manager.redialled"] >= 1
 
 

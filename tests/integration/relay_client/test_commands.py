@@ -1,4 +1,4 @@
-"""The client's commands and examples, as processes."""
+"""The client's commands and examples."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ import pytest
 
 from relay.protocol.v1 import market_pb2, request_pb2
 from tests.support.client_world import BTC, GatewayWorld, minutes
+from tests.support.commands import run_command
 
 ROOT = Path(__file__).resolve().parents[3]
 _Ready = request_pb2.HistoryReadyNotification
 SPAN = ["--start", "2023-11-14T22:14:00Z", "--end", "2023-11-14T22:34:00Z"]
 
 
-def run(world: GatewayWorld, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
+def addresses(world: GatewayWorld) -> dict[str, str]:
+    return {
         "RELAY_CLIENT_REQUEST_PORT": str(world.ports["request"]),
         "RELAY_CLIENT_SUBSCRIBE_PORT": str(world.ports["subscribe"]),
     }
+
+
+def run(world: GatewayWorld, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **addresses(world)}
     return subprocess.run(
         [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=240, check=False
     )
 
 
 def relay(world: GatewayWorld, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run(world, "-c", "from relay.cli import main; main()", *arguments)
+    return run_command(arguments, environment=addresses(world))
 
 
 def symbols(query: request_pb2.SymbolQuery) -> request_pb2.SymbolReply:
@@ -49,7 +52,7 @@ def symbols(query: request_pb2.SymbolQuery) -> request_pb2.SymbolReply:
 
 
 def test_history_shows_a_table_and_writes_no_chart_or_bar_into_a_pipe(world):
-    shown = relay(world, "history", BTC, *SPAN)
+    shown = run(world, "-c", "from relay.cli import main; main()", "history", BTC, *SPAN)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "20 bars" in shown.stdout
     assert "42.13" in shown.stdout
@@ -106,7 +109,7 @@ def test_exit_codes_say_what_the_caller_can_do(world, arguments, exit_code, says
 
 def test_something_away_is_exit_code_4(world):
     world.manager.faults.unavailable = 1_000
-    done = relay(world, "history", BTC, *SPAN, "--timeout", "15")
+    done = relay(world, "history", BTC, *SPAN, "--timeout", "4")
     assert done.returncode == 4
     assert "UNAVAILABLE" in done.stderr
 

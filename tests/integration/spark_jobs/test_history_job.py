@@ -18,7 +18,7 @@ from relay.protocol.registry import Channel
 from relay.protocol.v1 import market_pb2
 from relay.supervisor.java import find_java
 from relay.tables.catalog import open_catalog
-from tests.support.batches import BASE_NS, BTC, MINUTE_NS, batch, record
+from tests.support.batches import BASE_NS, BTC, MINUTE_NS, batch, record, tick_bar
 from tests.support.processes import Process, free_port, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -58,9 +58,16 @@ def test_poison_goes_to_quarantine_kills_lose_and_double_nothing_and_hints_are_s
         os.killpg(job.process.pid, signal.SIGKILL)
         shutil.rmtree(job.folder / "checkpoints")
         late = batch(range(20, 30))
+        # A bar made from ticks, its revision, and one that a fetched bar with another price stands before.
+        for made in (tick_bar(40), tick_bar(40, revision=1, price=999), tick_bar(5, price=998)):
+            job.log.append(job.topic, key=KEY, value=record(made))
         job.log.append(job.topic, key=KEY, value=record(late)).result(30)
         job.start()
-        wait_until(lambda: len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 30, what="bars", deadline_s=120)
+        wait_until(lambda: len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 31, what="bars", deadline_s=120)
+        prices = [int(row["close"] * 100) for row in rows(job, "ohlc")]
+        assert (prices.count(999), prices.count(998)) == (1, 0)
+        assert len(rows(job, "tick_bars")) == 3
+        assert job.counters()["history.tick_bars.refused"] == 1
         wait_until(lambda: len(rows(job, "coverage")) == 3, what="coverage", deadline_s=60)
         assert len(rows(job, "quarantine")) == 2
         covered = job.lake().coverage(BTC, 60, within=EVERYTHING)
@@ -74,6 +81,7 @@ def test_poison_goes_to_quarantine_kills_lose_and_double_nothing_and_hints_are_s
         context.destroy(0)
 
 
+@pytest.mark.soak
 def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_by_executors(history_job):
     job = history_job()
     home = Path(pyspark.__file__).parent
@@ -101,6 +109,8 @@ def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_
     try:
         for first in range(0, 400, 10):
             job.log.append(job.topic, key=KEY, value=record(batch(range(first, first + 10))))
+        job.log.append(job.topic, key=KEY, value=record(tick_bar(3, price=998)))
+        job.log.append(job.topic, key=KEY, value=record(tick_bar(400)))
         assert job.log.flush(30) == 0
         submit = [
             str(home / "bin" / "spark-submit"),
@@ -112,11 +122,12 @@ def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_
         ]
         job.start(submit, RELAY_JOB_MASTER="", RELAY_JOB_DRIVER_RECORDS_MAX="0", **environment)
         wait_until(
-            lambda: job.counters() is not None and len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 400,
-            what="400 bars",
+            lambda: job.counters() is not None and len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 401,
+            what="401 bars",
             deadline_s=240,
         )
         wait_until(lambda: len(rows(job, "coverage")) == 40, what="40 coverage rows", deadline_s=60)
+        assert len(rows(job, "tick_bars")) == 2
         assert job.counters()["history.batches.in_executors"] >= 1
         assert job.counters().get("history.batches.in_driver", 0) == 0
     finally:

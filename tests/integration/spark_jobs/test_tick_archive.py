@@ -58,5 +58,11 @@ def test_ticks_are_archived_once_over_a_kill_and_a_lost_checkpoint_case_129(hist
     assert prices == [n + 1 for n in range(621)]
     gaps = job.lake().read_gaps(BTC).to_pylist()
     assert [(g["state"], g["first_number"], g["last_number"]) for g in gaps] == [("OPEN", 500, 509)]
-    quarantined = open_catalog(job.settings.tables()).load_table(("market", "quarantine")).scan().to_arrow()
-    assert quarantined["reason"].to_pylist() == ["wrong_version"]
+
+    def quarantined() -> list[str]:
+        table = open_catalog(job.settings.tables()).load_table(("market", "quarantine"))
+        return list(table.scan().to_arrow()["reason"].to_pylist())
+
+    # Quarantine is committed after the ticks.
+    wait_until(quarantined, what="the quarantined record", deadline_s=60)
+    assert quarantined() == ["wrong_version"]
