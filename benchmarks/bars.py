@@ -52,6 +52,7 @@ def bar_rows(count: int, *, first: int = 0, ticker: str = TICKER, offset: int = 
         "fetched_at_ns": pa.array(np.full(count, BASE_NS + offset, np.int64)),
         "log_partition": pa.array(np.zeros(count, np.int32)),
         "log_offset": pa.array(np.full(count, offset, np.int64)),
+        "is_fetched": pa.array(np.ones(count, bool)),
     }
     return pa.table({name: columns[name] for name in OHLC_COLUMNS.names}, schema=OHLC_COLUMNS)
 

@@ -171,7 +171,7 @@ def _spark_process(folder: str, options: str, *paths: str) -> dict[str, Any]:
         batch.decoded()
         decoded = time.perf_counter()
         reached = kept.advanced(batch.end_offsets(_TOPIC))
-        writer.merge(batch, _TOPIC, kept.end_offsets, reached)
+        writer.merge(batch, _TOPIC, kept, reached)
         ended, kept = time.perf_counter(), reached
         found["merges"].append(
             {

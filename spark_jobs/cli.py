@@ -9,9 +9,11 @@ import click
 
 __all__ = ["command"]
 
+_NAMES = ["history", "ticks", "bars", "archive"]
+
 
 @click.command("job")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=click.Choice(["history", "ticks", "archive"]))
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=click.Choice(_NAMES))
 @click.option("--config", type=click.Path(path_type=Path), help="Settings file (TOML, table [job]).")
 @click.option("--master", help="Spark master, such as local[2] or spark://HOST:7077.")
 @click.option("--log-level", default="INFO", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]))
@@ -22,8 +24,9 @@ def command(
     """Run one Spark job, or several in one driver.
 
     \b
-    history   event log -> Iceberg tables market.ohlc, market.coverage, market.symbol_metadata
+    history   event log -> Iceberg tables market.ohlc, market.tick_bars, market.coverage, market.symbol_metadata
     ticks     event log -> Iceberg tables market.ticks, market.gaps
+    bars      ticks of the event log -> bars: running ones to subscribers, final ones also to the event log
     archive   write the class archive that makes the next starts faster, and end
 
     On a cluster: spark-submit --master ... --jars CONNECTORS spark_jobs/jobs/submit.py history

@@ -29,6 +29,8 @@ __all__ = ["LiveConnectionsPort", "LiveDesk", "LiveMarket", "LiveProgress"]
 _LOG = structlog.get_logger(__name__)
 _TURN_NS = 10_000_000
 _BEAT_NS = 1_000_000_000
+_BEAT_PHASE_NS = 100_000_000
+"""Beats go out so long after each full second: bars end at full seconds, and wait for the beat behind their end."""
 _FLUSH_TURNS_MAX = 200
 
 LiveProgress = Callable[[int, int, str], None]
@@ -138,7 +140,7 @@ class LiveDesk:
                 progress(feed.emitted, feed.newest_ns, "" if mark is None else str(mark))
                 feed.on_alive(market.connections.alive_ns(ticker))
                 feed.beat()
-                await asyncio.wait([refused], timeout=_BEAT_NS / 1e9)
+                await asyncio.wait([refused], timeout=_until_beat_ns(self._clock.wall_ns()) / 1e9)
             return JobResult(False, feed.emitted, refused.result().code, refused.result().text)
         finally:
             market.connections.remove(ticker)
@@ -204,3 +206,7 @@ class LiveDesk:
             else:
                 self._outlets.forwarder.is_prepared = True
                 return
+
+
+def _until_beat_ns(wall_ns: int) -> int:
+    return _BEAT_NS - (wall_ns - _BEAT_PHASE_NS) % _BEAT_NS

@@ -1,6 +1,7 @@
 """The durable event log behind a port; Kafka's client has its one home here."""
 
 from relay.eventlog.port import (
+    CONTROL_TOPIC,
     HISTORY_TOPIC,
     SYMBOL_TOPIC,
     TICK_TOPIC,
@@ -10,10 +11,12 @@ from relay.eventlog.port import (
     LogPosition,
     LogRecord,
     TopicSpec,
+    partition_of,
     platform_topics,
 )
 
 __all__ = [
+    "CONTROL_TOPIC",
     "HISTORY_TOPIC",
     "SYMBOL_TOPIC",
     "TICKER_STATS_TOPIC",
@@ -23,5 +26,6 @@ __all__ = [
     "LogPosition",
     "LogRecord",
     "TopicSpec",
+    "partition_of",
     "platform_topics",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
@@ -14,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from relay.errors import RetryableError, SettingsError, StorageError
 from relay.eventlog.client_log import RepeatFilter
-from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec
+from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec, partition_of
 from relay.protocol.codes import ErrorCode
 
 __all__ = ["KafkaEventLog"]
@@ -222,8 +221,7 @@ class KafkaEventLog:
                 raise _away(f"reading the bounds of {topic}", error) from error
 
     def _partition(self, topic: str, key: bytes) -> int:
-        """Partition of a key; chosen by us, so that every client library puts a ticker at the same place."""
-        return zlib.crc32(key) % self._partition_count(topic)
+        return partition_of(key, self._partition_count(topic))
 
     def _partition_count(self, topic: str, *, timeout_s: float = _ADMIN_TIMEOUT_S) -> int:
         if topic not in self._partitions:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from relay.errors import RetryableError, SettingsError
-from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec
+from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec, partition_of
 from relay.protocol.codes import ErrorCode
 
 __all__ = ["MemoryEventLog"]
@@ -49,7 +48,7 @@ class MemoryEventLog:
         """See the port."""
         with self._lock:
             partitions = self._partitions(topic)
-            partition = zlib.crc32(key) % len(partitions)
+            partition = partition_of(key, len(partitions))
             records = partitions[partition]
             position = LogPosition(topic, partition, len(records))
             records.append(LogRecord(position, time.time_ns(), key, value))
@@ -84,7 +83,7 @@ class MemoryEventLog:
             if partition is None:
                 if key is None:
                     raise SettingsError("expected a key or a partition to read from, got neither")
-                partition = zlib.crc32(key) % len(partitions)
+                partition = partition_of(key, len(partitions))
             records = list(partitions[partition])
         return [
             record

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
 __all__ = [
+    "CONTROL_TOPIC",
     "HISTORY_TOPIC",
     "SYMBOL_TOPIC",
     "TICKER_STATS_TOPIC",
@@ -17,6 +19,7 @@ __all__ = [
     "LogPosition",
     "LogRecord",
     "TopicSpec",
+    "partition_of",
     "platform_topics",
 ]
 
@@ -27,6 +30,8 @@ SYMBOL_TOPIC = "symbol-metadata"
 TICK_TOPIC = "market-tick"
 """Tick, Gap and Heartbeat of a ticker, key = ticker, so that they stay in order."""
 TICKER_STATS_TOPIC = "market-ticker"
+CONTROL_TOPIC = "market-control"
+"""DataRequest: which periods of a ticker's bars are wanted, key = ticker; told again while they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +152,13 @@ class EventLog(Protocol):
         """Flush shortly and release everything."""
 
 
+def partition_of(key: bytes, partitions: int) -> int:
+    """Return the partition of a key; chosen by us, so that every client library puts a ticker at the same place."""
+    return zlib.crc32(key) % partitions
+
+
 def platform_topics(*, prefix: str, partitions: int, retention_hours: int) -> Sequence[TopicSpec]:
     """Return the topics of the platform."""
     retention_ms = retention_hours * 3_600_000
-    names = (HISTORY_TOPIC, SYMBOL_TOPIC, TICK_TOPIC, TICKER_STATS_TOPIC)
+    names = (HISTORY_TOPIC, SYMBOL_TOPIC, TICK_TOPIC, TICKER_STATS_TOPIC, CONTROL_TOPIC)
     return [TopicSpec(prefix + name, partitions, retention_ms) for name in names]

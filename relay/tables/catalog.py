@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
+    CommitFailedException,
     CommitStateUnknownException,
     NamespaceAlreadyExistsError,
     NoSuchTableError,
@@ -20,7 +21,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
-from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, TABLE_COLUMNS, TICKS_TABLE
+from relay.tables.schema import (
+    COVERAGE_TABLE,
+    NAMESPACE,
+    OHLC_TABLE,
+    TABLE_COLUMNS,
+    TICK_BARS_TABLE,
+    TICKS_TABLE,
+)
 from relay.tables.settings import TableSettings, check_address
 
 __all__ = ["TableSettings", "ensure_tables", "open_catalog", "open_table", "storage_errors"]
@@ -54,14 +62,26 @@ def open_catalog(settings: TableSettings) -> Catalog:
 
 
 def ensure_tables(catalog: Catalog) -> None:
-    """Create the namespace and the tables that are missing."""
+    """Create the namespace and the tables that are missing, and give older tables the columns that were added since."""
     with suppress(NamespaceAlreadyExistsError):
         catalog.create_namespace(NAMESPACE)
     for name, columns in TABLE_COLUMNS.items():
-        if catalog.table_exists((NAMESPACE, name)):
+        table = open_table(catalog, name)
+        if table is not None:
+            _add_missing_columns(table, columns)
             continue
         with suppress(TableAlreadyExistsError):
             _create(catalog, name, columns)
+
+
+def _add_missing_columns(table: Table, columns: pa.Schema) -> None:
+    """Added columns may be null, so that rows written before stay as they are and nothing is rewritten."""
+    while missing := [c for c in columns if c.name not in table.schema().column_names]:
+        try:
+            with table.update_schema() as change:
+                change.union_by_name(pa.schema(missing))
+        except CommitFailedException:
+            table.refresh()  # another process has the same start; what it has added is not missing any more
 
 
 def _create(catalog: Catalog, name: str, columns: pa.Schema) -> None:
@@ -76,7 +96,7 @@ def _create(catalog: Catalog, name: str, columns: pa.Schema) -> None:
 
 
 def _partition(transaction: Transaction, name: str) -> None:
-    if name not in (OHLC_TABLE, COVERAGE_TABLE, TICKS_TABLE):
+    if name not in (OHLC_TABLE, COVERAGE_TABLE, TICKS_TABLE, TICK_BARS_TABLE):
         return
     with transaction.update_spec() as spec:
         if name == TICKS_TABLE:
@@ -84,7 +104,7 @@ def _partition(transaction: Transaction, name: str) -> None:
             spec.add_field("ticker", BucketTransform(_TICKER_BUCKETS), "ticker_bucket")
             return
         spec.add_identity("period_seconds")
-        if name == OHLC_TABLE:
+        if name in (OHLC_TABLE, TICK_BARS_TABLE):
             spec.add_field("start", "month", "start_month")
 
 

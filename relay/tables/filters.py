@@ -23,6 +23,7 @@ from relay.protocol.ranges import Range
 
 __all__ = [
     "bars_filter",
+    "bars_of_filter",
     "coverage_filter",
     "gaps_filter",
     "jobs_filter",
@@ -43,10 +44,12 @@ def stored_time(time_ns: int) -> datetime:
 
 def bars_filter(ticker: str, period_seconds: int, within: Range) -> BooleanExpression:
     """Bars of a ticker and period that start in a range."""
-    return And(
-        _series(ticker, period_seconds),
-        And(GreaterThanOrEqual("start", _text(within.start_ns)), LessThan("start", _text(within.end_ns + 999))),
-    )
+    return And(_series(ticker, period_seconds), _starts_in(within))
+
+
+def bars_of_filter(tickers: Iterable[str], period_seconds: int, within: Range) -> BooleanExpression:
+    """Bars of some tickers and one period that start in a range."""
+    return And(And(tickers_filter(tickers), EqualTo("period_seconds", period_seconds)), _starts_in(within))
 
 
 def coverage_filter(ticker: str, period_seconds: int, within: Range) -> BooleanExpression:
@@ -88,12 +91,22 @@ def gaps_filter(ticker: str) -> BooleanExpression:
 
 
 def union(filters: Iterable[BooleanExpression]) -> BooleanExpression:
-    """Rows that match any of the filters."""
-    return reduce(Or, filters, AlwaysFalse())
+    """Rows that match any of the filters.
+
+    Put together as a balanced tree: a chain of a thousand would be deeper than Python's stack.
+    """
+    level = list(filters)
+    while len(level) > 1:
+        level = [reduce(Or, level[i : i + 2]) for i in range(0, len(level), 2)]
+    return level[0] if level else AlwaysFalse()
 
 
 def _series(ticker: str, period_seconds: int) -> BooleanExpression:
     return And(EqualTo("ticker", ticker), EqualTo("period_seconds", period_seconds))
+
+
+def _starts_in(within: Range) -> BooleanExpression:
+    return And(GreaterThanOrEqual("start", _text(within.start_ns)), LessThan("start", _text(within.end_ns + 999)))
 
 
 def _text(time_ns: int) -> str:

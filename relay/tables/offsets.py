@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.table import Table
 
-__all__ = ["HISTORY_JOB", "SourceOffsets", "stored_offsets"]
+__all__ = ["HISTORY_JOB", "SourceOffsets", "covered_offsets", "stored_offsets"]
 
 HISTORY_JOB = "history"
 """Name under which the history job keeps its offsets."""
@@ -22,6 +22,7 @@ HISTORY_JOB = "history"
 _JOB = "market-relay.job"
 _SOURCE = "market-relay.source"
 _OFFSETS = "market-relay.offsets"
+_COVERED = "market-relay.covered-offsets"
 _BATCH = "market-relay.batch-id"
 
 
@@ -40,14 +41,20 @@ class SourceOffsets:
     topic_id: str
     end_offsets: Mapping[int, int] = field(default_factory=dict)
 
-    def summary(self, *, batch_id: int) -> dict[str, str]:
-        """Return the snapshot properties that keep these offsets; the batch id is information only."""
-        return {
+    def summary(self, *, batch_id: int, covered: SourceOffsets | None = None) -> dict[str, str]:
+        """Return the snapshot properties that keep these offsets.
+
+        Args:
+            batch_id: information only.
+            covered: offsets of the same log before which every batch has its coverage row already.
+        """
+        kept = {
             _JOB: self.job,
             _SOURCE: f"{self.cluster_id}/{self.topic_id}",
-            _OFFSETS: json.dumps({str(p): o for p, o in sorted(self.end_offsets.items())}),
+            _OFFSETS: _text_of(self.end_offsets),
             _BATCH: str(batch_id),
         }
+        return kept if covered is None else kept | {_COVERED: _text_of(covered.end_offsets)}
 
     def advanced(self, end_offsets: Mapping[int, int]) -> SourceOffsets:
         """Return these offsets moved forward; never back."""
@@ -69,14 +76,28 @@ class SourceOffsets:
 
 def stored_offsets(table: Table, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:
     """Return the offsets that the newest commit of a job has kept; empty when it has none for this log."""
-    source = f"{cluster_id}/{topic_id}"
+    return SourceOffsets(job, cluster_id, topic_id, _newest(table, _OFFSETS, job, f"{cluster_id}/{topic_id}"))
+
+
+def covered_offsets(table: Table, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:
+    """Return before which offsets every batch had its coverage row when the newest commit of a job was made.
+
+    Only commits of ``market.tick_bars`` say so: records that make no coverage rows move nothing in that table.
+    """
+    return SourceOffsets(job, cluster_id, topic_id, _newest(table, _COVERED, job, f"{cluster_id}/{topic_id}"))
+
+
+def _newest(table: Table, name: str, job: str, source: str) -> dict[int, int]:
     by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
     snapshot = table.current_snapshot()
     while snapshot is not None:
         kept = snapshot.summary.additional_properties if snapshot.summary is not None else {}
-        if kept.get(_JOB) == job and kept.get(_SOURCE) == source:
-            offsets = {int(p): int(o) for p, o in json.loads(kept[_OFFSETS]).items()}
-            return SourceOffsets(job, cluster_id, topic_id, offsets)
+        if name in kept and kept.get(_JOB) == job and kept.get(_SOURCE) == source:
+            return {int(p): int(o) for p, o in json.loads(kept[name]).items()}
         parent_id = snapshot.parent_snapshot_id
         snapshot = by_id.get(parent_id) if parent_id is not None else None
-    return SourceOffsets(job, cluster_id, topic_id)
+    return {}
+
+
+def _text_of(end_offsets: Mapping[int, int]) -> str:
+    return json.dumps({str(p): o for p, o in sorted(end_offsets.items())})

@@ -14,25 +14,33 @@ from relay.tables.catalog import TableSettings, open_table, storage_errors
 from relay.tables.catalog_file import FollowedCatalog
 from relay.tables.filters import (
     bars_filter,
+    bars_of_filter,
     coverage_filter,
     gaps_filter,
     jobs_filter,
     markets_filter,
     ticks_filter,
+    union,
 )
 from relay.tables.markets import market_of_row
-from relay.tables.offsets import HISTORY_JOB, SourceOffsets, stored_offsets
+from relay.tables.merge import latest_tick_bars, series_spans
+from relay.tables.offsets import HISTORY_JOB, SourceOffsets, covered_offsets, stored_offsets
 from relay.tables.port import CoverageRow
 from relay.tables.schema import (
     COVERAGE_TABLE,
     GAPS_COLUMNS,
     GAPS_TABLE,
     OHLC_COLUMNS,
+    OHLC_KEY,
     OHLC_TABLE,
     QUARANTINE_TABLE,
+    STORED_TIME,
     SYMBOL_TABLE,
+    TICK_BARS_COLUMNS,
+    TICK_BARS_TABLE,
     TICKS_COLUMNS,
     TICKS_TABLE,
+    fitted,
 )
 
 __all__ = ["LakeTables", "open_tables"]
@@ -76,7 +84,11 @@ class LakeTables:
         return [_coverage_row(row) for row in found.to_pylist()]
 
     def log_reached(self, cluster_id: str, topic_id: str) -> Mapping[int, int]:
-        """See the port; quarantine is committed after coverage, so what it has reached is covered, too."""
+        """See the port.
+
+        Quarantine is committed after coverage, so what it has reached is covered, too; and the bars made from ticks,
+        which come between batches and make no coverage rows, say with each commit what is.
+        """
         reached = SourceOffsets(HISTORY_JOB, cluster_id, topic_id)
         with storage_errors("reading how far the tables have come"):
             for name in (QUARANTINE_TABLE, COVERAGE_TABLE):
@@ -84,6 +96,10 @@ class LakeTables:
                 if table is not None:
                     stored = stored_offsets(table, job=HISTORY_JOB, cluster_id=cluster_id, topic_id=topic_id)
                     reached = reached.advanced(stored.end_offsets)
+            table = open_table(self._catalog.current(), TICK_BARS_TABLE)
+            if table is not None:
+                covered = covered_offsets(table, job=HISTORY_JOB, cluster_id=cluster_id, topic_id=topic_id)
+                reached = reached.advanced(covered.end_offsets)
         return reached.end_offsets
 
     def bars_snapshot_id(self) -> int:
@@ -123,7 +139,7 @@ class LakeTables:
                 row_filter=bars_filter(ticker, period_seconds, within),
                 snapshot_id=_at_snapshot(table, snapshot_id),
             ).to_arrow()
-        bars = bars.cast(OHLC_COLUMNS).sort_by("start")
+        bars = fitted(bars, OHLC_COLUMNS).sort_by("start")
         return bars if limit is None else bars.slice(0, limit)
 
     def read_bars_since(
@@ -150,7 +166,7 @@ class LakeTables:
             bars = table.scan(
                 row_filter=bars_filter(ticker, period_seconds, within), snapshot_id=head.snapshot_id
             ).to_arrow()
-        bars = _ascending(bars.cast(OHLC_COLUMNS))
+        bars = _ascending(fitted(bars, OHLC_COLUMNS))
         bars = bars if limit is None else bars.slice(0, limit)
         return bars, head.snapshot_id, [told for told in snapshot_ids if told not in known]
 
@@ -161,7 +177,7 @@ class LakeTables:
             if table is None or not within:
                 return TICKS_COLUMNS.empty_table()
             ticks = table.scan(row_filter=ticks_filter([ticker], within)).to_arrow()
-        ordered = ticks.cast(TICKS_COLUMNS).sort_by([("time_ns", "ascending"), ("trade_number", "ascending")])
+        ordered = fitted(ticks, TICKS_COLUMNS).sort_by([("time_ns", "ascending"), ("trade_number", "ascending")])
         return ordered if limit is None else ordered.slice(0, limit)
 
     def read_tick_numbers(self, ticker: str, *, within: Range) -> pa.ChunkedArray:
@@ -181,7 +197,59 @@ class LakeTables:
             if table is None:
                 return GAPS_COLUMNS.empty_table()
             gaps = table.scan(row_filter=gaps_filter(ticker)).to_arrow()
-        return gaps.cast(GAPS_COLUMNS).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+        return fitted(gaps, GAPS_COLUMNS).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
+
+    def last_tick_bars(self, ticker: str, period_seconds: int, starts_ns: Sequence[int]) -> pa.Table:
+        """Return the last revision of the bars made from ticks that have these starts, ascending by start.
+
+        Args:
+            ticker, period_seconds: of the bars.
+            starts_ns: nanoseconds since the epoch; a start that was never made has no row.
+
+        Returns:
+            Rows in the columns of ``market.tick_bars``. Offsets that :meth:`offsets` said of that table before this
+            call are in the answer whole; what is behind them the log holds.
+        """
+        keys = pa.table(
+            {
+                "ticker": pa.repeat(pa.scalar(ticker), len(starts_ns)),
+                "period_seconds": pa.repeat(pa.scalar(period_seconds, pa.int32()), len(starts_ns)),
+                "start": pa.array([start_ns // 1000 for start_ns in starts_ns], pa.int64()).cast(STORED_TIME),
+            }
+        )
+        return self.last_tick_bars_of(keys)
+
+    def last_tick_bars_of(self, keys: pa.Table) -> pa.Table:
+        """Return the same as :meth:`last_tick_bars` for bars of many tickers and periods, in one scan, sorted by key.
+
+        Args:
+            keys: columns ticker, period_seconds (int32) and start (as stored).
+        """
+        keys = fitted(keys, pa.schema([TICK_BARS_COLUMNS.field(name) for name in OHLC_KEY])).sort_by(
+            [(name, "ascending") for name in OHLC_KEY]
+        )
+        with storage_errors("reading market.tick_bars"):
+            table = open_table(self._catalog.current(), TICK_BARS_TABLE)
+            if table is None or len(keys) == 0:
+                return TICK_BARS_COLUMNS.empty_table()
+            matching = union(bars_of_filter(*span) for span in series_spans(keys))
+            found = fitted(table.scan(row_filter=matching).to_arrow(), TICK_BARS_COLUMNS)
+        wanted = found.join(keys, keys=list(OHLC_KEY), join_type="left semi")
+        return latest_tick_bars(fitted(wanted, TICK_BARS_COLUMNS))
+
+    def offsets(self, name: str, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:
+        """Return up to where of a topic a job has stored a table; empty when it has stored nothing of this log.
+
+        Args:
+            name: of the table.
+            job: that writes it (:data:`~relay.tables.offsets.HISTORY_JOB` for bars made from ticks).
+            cluster_id, topic_id: which log the offsets are of.
+        """
+        with storage_errors(f"reading how far market.{name} has come"):
+            table = open_table(self._catalog.current(), name)
+            if table is None:
+                return SourceOffsets(job, cluster_id, topic_id)
+            return stored_offsets(table, job=job, cluster_id=cluster_id, topic_id=topic_id)
 
     def close(self) -> None:
         """Let go of the catalog's connections."""

@@ -26,6 +26,9 @@ __all__ = [
     "TABLE_COLUMNS",
     "TICKS_COLUMNS",
     "TICKS_TABLE",
+    "TICK_BARS_COLUMNS",
+    "TICK_BARS_TABLE",
+    "fitted",
 ]
 
 NAMESPACE = "market"
@@ -35,6 +38,7 @@ SYMBOL_TABLE = "symbol_metadata"
 QUARANTINE_TABLE = "quarantine"
 TICKS_TABLE = "ticks"
 GAPS_TABLE = "gaps"
+TICK_BARS_TABLE = "tick_bars"
 
 STORED_NUMBER = pa.decimal128(38, 18)
 STORED_TIME = pa.timestamp("us", tz="UTC")
@@ -75,8 +79,11 @@ OHLC_COLUMNS = pa.schema(
         _required("fetched_at_ns", pa.int64()),
         _required("log_partition", pa.int32()),
         _required("log_offset", pa.int64()),
+        pa.field("is_fetched", pa.bool_()),
     ]
 )
+"""One row a bar. ``is_fetched``: it came in a batch that was fetched from the exchange, so it stands before a bar made
+from live ticks, whose ``fetched_at_ns`` is when it was made. Null, in rows older than the column, means fetched."""
 COVERAGE_COLUMNS = pa.schema(
     [
         _required("job_id", pa.string()),
@@ -170,6 +177,17 @@ GAPS_COLUMNS = pa.schema(
     ]
 )
 """What feeds said about holes, in the order of the log: the present state of a gap is what was said last."""
+TICK_BARS_COLUMNS = pa.schema(
+    [
+        *(OHLC_COLUMNS.field(name) for name in OHLC_COLUMNS.names[: OHLC_COLUMNS.get_field_index("source") + 1]),
+        _required("incomplete", pa.bool_()),
+        _required("revision", pa.int32()),
+        _required("made_at_ns", pa.int64()),
+        _required("log_partition", pa.int32()),
+        _required("log_offset", pa.int64()),
+    ]
+)
+"""One row for each final bar, and each revision of one, that was made from live ticks, in the order of the log."""
 TABLE_COLUMNS = {
     OHLC_TABLE: OHLC_COLUMNS,
     COVERAGE_TABLE: COVERAGE_COLUMNS,
@@ -177,4 +195,23 @@ TABLE_COLUMNS = {
     QUARANTINE_TABLE: QUARANTINE_COLUMNS,
     TICKS_TABLE: TICKS_COLUMNS,
     GAPS_TABLE: GAPS_COLUMNS,
+    TICK_BARS_TABLE: TICK_BARS_COLUMNS,
 }
+
+
+def fitted(rows: pa.Table, columns: pa.Schema) -> pa.Table:
+    """Return rows in exactly these columns, whatever the age of the table they were read from.
+
+    Args:
+        rows: as read; a column that an older table lacks becomes null, one that a newer table added is left out.
+        columns: one of this module's schemas.
+
+    Raises:
+        ValueError: a column that may not be null is missing.
+    """
+    for column in columns:
+        if column.name not in rows.column_names:
+            if not column.nullable:
+                raise ValueError(f"expected a column {column.name}, got {rows.column_names}: is it another table?")
+            rows = rows.append_column(column, pa.nulls(len(rows), column.type))
+    return rows.select(columns.names).cast(columns)

@@ -22,11 +22,11 @@ from pyiceberg.table.update.snapshot import ExpireSnapshots
 from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
 from relay.tables.catalog import TableSettings, ensure_tables, open_catalog, open_table, storage_errors
-from relay.tables.filters import bars_filter, tickers_filter, union
+from relay.tables.filters import bars_of_filter, tickers_filter, union
 from relay.tables.known_ticks import TICKS_KEY, KnownTicks, first_rows
-from relay.tables.merge import key_spans, latest_rows
-from relay.tables.offsets import SourceOffsets, stored_offsets
-from relay.tables.schema import OHLC_KEY, OHLC_TABLE, SYMBOL_TABLE, TABLE_COLUMNS, TICKS_TABLE
+from relay.tables.merge import contradictions, latest_bars, latest_rows, series_spans
+from relay.tables.offsets import SourceOffsets, covered_offsets, stored_offsets
+from relay.tables.schema import OHLC_KEY, OHLC_TABLE, SYMBOL_TABLE, TABLE_COLUMNS, TICKS_TABLE, fitted
 from relay.tables.transaction import LeanTransaction
 
 __all__ = ["IcebergTables", "open_writable_tables"]
@@ -34,7 +34,6 @@ __all__ = ["IcebergTables", "open_writable_tables"]
 _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())
 _COMMIT_TRIES_MAX = 10
-_ORDER = ("fetched_at_ns", "log_partition", "log_offset")
 _SYMBOL_ORDER = ("updated_at_ns", "log_partition", "log_offset")
 
 
@@ -57,16 +56,28 @@ class IcebergTables:
         """Return how far a table has come in a topic."""
         return stored_offsets(self._table(name), job=job, cluster_id=cluster_id, topic_id=topic_id)
 
+    def covered(self, name: str, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:
+        """Return before which offsets of a topic every batch is covered, as a table's commits say."""
+        return covered_offsets(self._table(name), job=job, cluster_id=cluster_id, topic_id=topic_id)
+
     def merge_bars(
-        self, rows: pa.Table, *, reached: SourceOffsets, batch_id: int, known: SourceOffsets | None = None
+        self,
+        rows: pa.Table,
+        *,
+        reached: SourceOffsets,
+        batch_id: int,
+        known: SourceOffsets | None = None,
+        on_contradicted: Callable[[pa.Table], None] | None = None,
     ) -> int | None:
-        """Put bars into ``market.ohlc``: of one key the row latest by (fetched_at, log position) stays.
+        """Put bars into ``market.ohlc``: of one key the row stays that :mod:`relay.tables.merge` says.
 
         Args:
-            rows: bars, in the table's columns.
+            rows: bars, in the table's columns; of one key there may be several.
             reached: offsets to keep in the commit.
             batch_id: information only.
             known: offsets that the table must still have; None to commit whatever it has.
+            on_contradicted: is given what :func:`~relay.tables.merge.contradictions` finds, after the commit, if that
+                is anything.
 
         Returns:
             The snapshot id of the commit; None when nothing changed.
@@ -74,35 +85,53 @@ class IcebergTables:
         Raises:
             RetryableError: the table is away, or another writer has moved its offsets.
         """
-        rows = latest_rows(rows, key=OHLC_KEY, order=_ORDER)
-        kept = reached.summary(batch_id=batch_id)
-        matching = union(bars_filter(*span) for span in key_spans(rows))
-        return self._replace(
-            OHLC_TABLE, rows, matching=matching, key=OHLC_KEY, order=_ORDER, kept=kept, fence=_Fence(known, reached)
+        rows = fitted(rows, TABLE_COLUMNS[OHLC_TABLE])
+        latest = latest_bars(rows)
+        contradicted: list[pa.Table] = []
+
+        def merge(existing: pa.Table) -> pa.Table:
+            contradicted[:] = [contradictions(existing, rows)] if on_contradicted is not None else []
+            return latest_bars(pa.concat_tables([existing, latest]))
+
+        snapshot_id = self._replace(
+            OHLC_TABLE,
+            merge,
+            matching=union(bars_of_filter(*span) for span in series_spans(latest)),
+            key=OHLC_KEY,
+            kept=reached.summary(batch_id=batch_id),
+            fence=_Fence(known, reached),
         )
+        if on_contradicted is not None and contradicted and len(contradicted[0]):
+            on_contradicted(contradicted[0])
+        return snapshot_id
 
     def merge_markets(
         self, rows: pa.Table, *, reached: SourceOffsets, batch_id: int, known: SourceOffsets | None = None
     ) -> int | None:
         """Put markets into ``market.symbol_metadata``, keyed by ticker; the latest by updated_at stays."""
         key = ("ticker",)
-        rows = latest_rows(rows, key=key, order=_SYMBOL_ORDER)
-        matching, kept = tickers_filter(rows["ticker"].to_pylist()), reached.summary(batch_id=batch_id)
+        rows = latest_rows(fitted(rows, TABLE_COLUMNS[SYMBOL_TABLE]), key=key, order=_SYMBOL_ORDER)
         return self._replace(
             SYMBOL_TABLE,
-            rows,
-            matching=matching,
+            lambda existing: latest_rows(pa.concat_tables([existing, rows]), key=key, order=_SYMBOL_ORDER),
+            matching=tickers_filter(rows["ticker"].to_pylist()),
             key=key,
-            order=_SYMBOL_ORDER,
-            kept=kept,
+            kept=reached.summary(batch_id=batch_id),
             fence=_Fence(known, reached),
         )
 
     def append(
-        self, name: str, rows: pa.Table, *, reached: SourceOffsets, batch_id: int, known: SourceOffsets | None = None
+        self,
+        name: str,
+        rows: pa.Table,
+        *,
+        reached: SourceOffsets,
+        batch_id: int,
+        known: SourceOffsets | None = None,
+        covered: SourceOffsets | None = None,
     ) -> int:
-        """Append rows; returns the snapshot id. Arguments as for :meth:`merge_bars`."""
-        columns, kept = TABLE_COLUMNS[name], reached.summary(batch_id=batch_id)
+        """Append rows; returns the snapshot id. Arguments as for :meth:`merge_bars`, and of ``summary``."""
+        columns, kept = TABLE_COLUMNS[name], reached.summary(batch_id=batch_id, covered=covered)
         fence = _Fence(known, reached)
 
         def commit(table: Table) -> None:
@@ -165,24 +194,23 @@ class IcebergTables:
     def _replace(
         self,
         name: str,
-        rows: pa.Table,
+        merge: Callable[[pa.Table], pa.Table],
         *,
         matching: BooleanExpression,
         key: tuple[str, ...],
-        order: tuple[str, ...],
         kept: Mapping[str, str],
         fence: _Fence,
     ) -> int | None:
+        """Replace the rows that match a filter by what ``merge`` makes of them, sorted by key."""
         columns = TABLE_COLUMNS[name]
-        rows = rows.cast(columns)
         changed = False
 
         def commit(table: Table) -> None:
             nonlocal changed
             if fence.is_passed(table):
                 return
-            existing = table.scan(row_filter=matching).to_arrow().cast(columns)
-            merged = latest_rows(pa.concat_tables([existing, rows]), key=key, order=order).select(columns.names)
+            existing = fitted(table.scan(row_filter=matching).to_arrow(), columns)
+            merged = merge(existing)
             changed = not _same_rows(existing, merged, key)
             if not changed:
                 return

@@ -13,11 +13,13 @@ import structlog
 from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from relay.errors import RetryableError
+from relay.errors import RelayError, RetryableError
 from relay.eventlog.kafka import KafkaEventLog
 from relay.observability import Counters, StatusServer
+from relay.tables.reader import open_tables
 from relay.tables.writer import IcebergTables, open_writable_tables
 from relay.transport import new_context
+from spark_jobs.jobs.bars.job import BarsJob
 from spark_jobs.jobs.checkpoints import lock_checkpoints
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.history.job import HistoryJob
@@ -27,7 +29,7 @@ from spark_jobs.jobs.ticks.job import TickArchiveJob
 
 __all__ = ["STREAMING_JOBS", "run_jobs"]
 
-STREAMING_JOBS = ("history", "ticks")
+STREAMING_JOBS = ("history", "ticks", "bars")
 _LOG = structlog.get_logger()
 _RETRY_S = (0.2, 1.0, 2.0, 5.0)
 _FAILURES_MAX = 20
@@ -40,12 +42,16 @@ class StreamingJob(Protocol):
     def start(self) -> StreamingQuery:
         """Start the query at the tables' offsets."""
 
+    def close(self) -> None:
+        """Let go of what it holds; its query has ended."""
+
 
 class _Keeper:
     """Keeps one query running: a failed one is started again at the tables' offsets, with back-off."""
 
     def __init__(self, name: str, make: Callable[[], StreamingJob], counters: Counters) -> None:
         self.name, self._make, self._counters = name, make, counters
+        self._job: StreamingJob | None = None
         self._query: StreamingQuery | None = None
         self._failures = 0
         self._not_before = 0.0
@@ -67,19 +73,31 @@ class _Keeper:
             return
         if self._query is not None:
             failed, self._query = self._query, None
+            self._close()
             self._failed(failed.exception(), failed.lastProgress)
         if time.monotonic() < self._not_before or self.has_given_up:
             return
         try:
-            self._query = self._make().start()
+            self._job = self._make()
+            self._query = self._job.start()
             _LOG.info("query_started", job=self.name)
         except (RetryableError, PySparkException) as error:
+            self._close()
             self._failed(error, None)
 
     def stop(self) -> None:
         """Stop the query."""
         if self._query is not None:
             self._query.stop()
+        self._close()
+
+    def _close(self) -> None:
+        job, self._job = self._job, None
+        if job is not None:
+            try:
+                job.close()
+            except RelayError as error:
+                _LOG.error("job_not_closed", job=self.name, error=str(error))
 
     def _failed(self, error: object, progress: object) -> None:
         self._failures = 1 if progress else self._failures + 1
@@ -122,6 +140,9 @@ def run_jobs(settings: JobSettings, names: Sequence[str], *, stopping: threading
         opened.callback(context.term)
         hints = HintSender(context, settings.manager_notification_endpoint, counters)
         opened.callback(hints.close)
+        # A ZeroMQ socket is for one thread, and each query has a thread of its own.
+        bar_hints = HintSender(context, settings.manager_notification_endpoint, counters)
+        opened.callback(bar_hints.close)
 
         def tables() -> IcebergTables:
             return open_writable_tables(settings.tables())
@@ -131,6 +152,14 @@ def run_jobs(settings: JobSettings, names: Sequence[str], *, stopping: threading
                 settings, session=session, log=log, tables=tables(), hints=hints, counters=counters
             ),
             "ticks": lambda: TickArchiveJob(settings, session=session, log=log, tables=tables(), counters=counters),
+            "bars": lambda: BarsJob(
+                settings,
+                session=session,
+                log=log,
+                open_lake=lambda: open_tables(settings.tables()),
+                hints=bar_hints,
+                counters=counters,
+            ),
         }
         keepers = [_Keeper(name, makers[name], counters) for name in names]
         opened.callback(lambda: state.update(ready=False))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
+from relay.errors import PeerError
+from relay.protocol.periods import check_period
 from relay.tables import TableSettings
 
 __all__ = ["JobSettings"]
@@ -46,6 +48,21 @@ class JobSettings(ApplicationSettings):
         5, ge=1, le=600, description="how long ticks are collected for one commit; fewer commits are fewer files"
     )
     ticks_per_batch_max: int = Field(100_000, ge=1, le=10_000_000)
+    bars_periods: tuple[int, ...] = Field(
+        (60,), description="seconds; bars that are made of every live ticker, besides those that clients subscribe"
+    )
+    bars_lateness_ms: int = Field(
+        0, ge=0, le=600_000, description="how long after its end a bar waits, by the ticker's own time"
+    )
+    bars_trigger_ms: int = Field(250, ge=1, le=60_000, description="how often bars are brought up to date")
+    bars_records_per_batch_max: int = Field(50_000, ge=1, le=10_000_000)
+    bars_keep_seconds: int = Field(
+        600, ge=0, le=86_400, description="final bars older than this are revised from stored ticks"
+    )
+    bars_state_seconds: int = Field(10, ge=1, le=3600, description="how often the state of bars is saved")
+    bars_rebuild_hours: int = Field(
+        6, ge=0, le=24 * 30, description="how far back the log is read again when the state of bars is lost"
+    )
     snapshot_retention_hours: int = Field(24, ge=1, le=24 * 365)
     snapshots_max: int = Field(
         200, ge=1, le=100_000, description="newest snapshots that stay; each one makes commits and reads dearer"
@@ -53,6 +70,15 @@ class JobSettings(ApplicationSettings):
     maintenance_every_batches: int = Field(100, ge=1, le=1_000_000)
     status_address: str = "127.0.0.1"
     status_port: int = Field(9105, ge=0, le=65_535)
+
+    @field_validator("bars_periods")
+    @classmethod
+    def _check_periods(cls, periods: tuple[int, ...]) -> tuple[int, ...]:
+        """Refuse what is no period, with its words."""
+        try:
+            return tuple(sorted({check_period(period) for period in periods}))
+        except PeerError as error:
+            raise ValueError(str(error)) from error
 
     def tables(self) -> TableSettings:
         """Return where the tables are."""

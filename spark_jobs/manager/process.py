@@ -17,6 +17,7 @@ from relay.transport import Waker, new_context
 from spark_jobs.manager.log_watch import LogWatch
 from spark_jobs.manager.lookups import TableLookups
 from spark_jobs.manager.loop import close_sockets, open_sockets, run_loop
+from spark_jobs.manager.period_teller import PeriodTeller
 from spark_jobs.manager.replays import ReplayDesk
 from spark_jobs.manager.service import ManagerService
 from spark_jobs.manager.settings import ManagerSettings
@@ -79,6 +80,7 @@ def run_manager(
     sockets = open_sockets(context, settings)
     lookups = TableLookups(open_tables, waker)
     log_watch = LogWatch(open_log, topic_prefix=settings.topic_prefix)
+    periods = PeriodTeller(open_log, topic_prefix=settings.topic_prefix)
     replays = ReplayDesk(open_log, topic_prefix=settings.topic_prefix, waker=waker)
     service = ManagerService(
         settings,
@@ -89,6 +91,7 @@ def run_manager(
         counters=counters,
         now_ns=time.time_ns(),
         log_watch=log_watch,
+        periods=periods,
     )
     status = StatusServer(
         address=settings.status_address, port=settings.status_port, counters=counters, status=service.status
@@ -102,6 +105,7 @@ def run_manager(
         lookups.close()
         replays.close()
         log_watch.close()
+        periods.close()
         store.close()
         context.term()
         waker.close()

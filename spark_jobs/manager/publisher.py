@@ -40,6 +40,11 @@ class Publisher:
         """Tickers that are wanted live."""
         return self._demand.tickers
 
+    @property
+    def periods(self) -> dict[str, frozenset[int]]:
+        """Periods (seconds) of bars that are wanted, by ticker."""
+        return self._demand.periods
+
     def take_demand_change(self) -> bool:
         """Return whether the wanted tickers have changed since the last call."""
         changed, self._has_demand_changed = self._has_demand_changed, False

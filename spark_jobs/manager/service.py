@@ -27,6 +27,7 @@ from spark_jobs.manager.forwarder import NotificationForwarder
 from spark_jobs.manager.intake import RequestIntake
 from spark_jobs.manager.log_watch import LogWatch
 from spark_jobs.manager.lookups import Answered, Failed, JobsQuestion, TableLookups
+from spark_jobs.manager.period_teller import PeriodTeller
 from spark_jobs.manager.ports import JobStore
 from spark_jobs.manager.publisher import Publisher
 from spark_jobs.manager.replays import ReplayDesk
@@ -62,6 +63,7 @@ class ManagerService:
         counters: of the process.
         now_ns: present time.
         log_watch: tells where the event log ends, so that lost records are fetched again; None to trust the log.
+        periods: tells the bars job which bars are subscribed; None to tell nobody.
     """
 
     def __init__(
@@ -75,11 +77,13 @@ class ManagerService:
         counters: Counters,
         now_ns: int,
         log_watch: LogWatch | None = None,
+        periods: PeriodTeller | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
         self._lookups = lookups
         self._log_watch = log_watch
+        self._periods = periods
         self._replays = replays
         self._counters = counters
         self._limits = EnvelopeLimits(settings.message_bytes_max, settings.frames_max)
@@ -157,6 +161,8 @@ class ManagerService:
     def on_subscriptions(self, *, now_ns: int) -> None:
         """Publish to new listeners what is unpublished or may have been missed lately; take over live demand."""
         topics = self._publisher.read_subscriptions()
+        if topics and self._periods is not None:
+            self._periods.tell(self._publisher.periods)
         if self._publisher.take_demand_change():
             self._execute(self._realtime.demand(self._publisher.demand, now_ns=now_ns), now_ns=now_ns)
         if not any(topic.startswith((b"RESPONSE:", b"HISTORY_READY:")) for topic in topics):
@@ -210,6 +216,8 @@ class ManagerService:
             self._next_beat_ns = now_ns + self._settings.heartbeat_seconds * NANOSECONDS
             self._publisher.beat(now_ns=now_ns)
             self._publisher.tell_demand_again()
+            if self._periods is not None:
+                self._periods.tell(self._publisher.periods)
             for ticker in self._realtime.unserved():
                 self._publisher.beat_down(ticker, now_ns=now_ns)
             for name, count in (

@@ -1,4 +1,4 @@
-"""OHLCBatch records for tests."""
+"""Records of the history topic for tests: batches of fetched bars, and bars made from ticks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import uuid
 from relay.protocol.envelope import encode_record
 from relay.protocol.v1 import common_pb2, market_pb2
 
-__all__ = ["BASE_NS", "BTC", "FETCHED_NS", "MINUTE_NS", "bar", "batch", "record"]
+__all__ = ["BASE_NS", "BTC", "FETCHED_NS", "MINUTE_NS", "bar", "batch", "record", "tick_bar"]
 
 MINUTE_NS = 60 * 10**9
 BASE_NS = 1_700_000_040 * 10**9
@@ -52,6 +52,16 @@ def batch(minutes: range, *, ticker: str = BTC, fetched_at: int = 1, price: int 
     )
 
 
-def record(message: market_pb2.OHLCBatch | market_pb2.Market) -> bytes:
+def tick_bar(
+    minute: int, *, revision: int = 0, made_at: int = 1, ticker: str = BTC, price: int = 4_213, **fields: object
+) -> market_pb2.OHLC:
+    """A final one-minute bar made from ticks, so many ns after FETCHED_NS."""
+    values: dict[str, object] = {"source": market_pb2.OHLC.TICKS, "trades": 7, **fields}
+    made = bar(minute, price=price, ticker=ticker, period_seconds=60, revision=revision, **values)
+    made.stamp.published_at = FETCHED_NS + made_at
+    return made
+
+
+def record(message: market_pb2.OHLCBatch | market_pb2.OHLC | market_pb2.Market) -> bytes:
     """Log record value of a message."""
     return encode_record(message)

@@ -1,1 +1,4 @@
-"""The history job: event log → ``market.ohlc``, ``market.coverage``, ``market.symbol_metadata``; its one writer."""
+"""The history job: event log → ``market.ohlc``, ``market.tick_bars``, ``market.coverage``, ``market.symbol_metadata``.
+
+It is their one writer.
+"""

@@ -14,7 +14,7 @@ from spark_jobs.jobs.records import RECORD_COLUMNS
 
 __all__ = ["MicroBatch"]
 
-_PARTS = ("coverage", "markets", "quarantine")
+_PARTS = ("tick_bars", "coverage", "markets", "quarantine")
 
 
 class MicroBatch:
@@ -34,7 +34,7 @@ class MicroBatch:
         self._bounds: dict[str, dict[int, tuple[int, int]]] = {}
 
     def decoded(self) -> Decoded:
-        """Return the rows of every table; of a big batch all but the bars, which stay with the executors."""
+        """Return the rows of every table; of a big batch all but ``bars``, which stay with the executors."""
         if self._decoded is None:
             self._decoded = self._decode_here() if self.in_driver else self._decode_there()
         return self._decoded

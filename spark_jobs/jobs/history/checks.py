@@ -1,6 +1,7 @@
-"""What a well-formed batch must say to be believed: its own market, real times, bars that can be bars.
+"""What a well-formed batch, or bar made from ticks, must say to be believed: its own market, real times, bars that can
+be bars.
 
-Everything raises ValueError (or PeerError) with what was expected and what it was; the batch goes to quarantine whole.
+Everything raises ValueError (or PeerError) with what was expected and what it was; the record goes to quarantine whole.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relay.protocol.envelope import LOG_RECORD_ROWS_MAX
-from relay.protocol.periods import NANOSECONDS, check_period, origin_seconds
+from relay.protocol.periods import NANOSECONDS, align_down_ns, check_period, origin_seconds
 from relay.protocol.ranges import Range, from_wire
 from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TIME_NS_MAX, TIME_NS_MIN, format_ns
 from relay.protocol.v1 import market_pb2
 
-__all__ = ["check_batch", "check_prices", "check_volumes", "checked_starts_ns"]
+__all__ = ["check_batch", "check_prices", "check_tick_bar", "check_volumes", "checked_starts_ns"]
 
+_REVISION_MAX = 2**31 - 1
 _CLOCK_SLACK_NS = 300 * NANOSECONDS
 """Clocks of exchange, ingestor and this job may differ by so much."""
 
@@ -33,11 +35,9 @@ def check_batch(batch: market_pb2.OHLCBatch, key: bytes | None, *, seen_at_us: i
         key: of its log record; the ticker, so that one market stays in order.
         seen_at_us: the job's clock, microseconds since the epoch.
     """
-    if not batch.job_id or str(parse_ticker(batch.ticker)) != batch.ticker:
-        raise ValueError(f"expected a job_id and a normal ticker, got {batch.job_id!r} and {batch.ticker!r}")
-    if key != batch.ticker.encode():
-        raise ValueError(f"expected the record's key to be {batch.ticker}, got {(key or b'')[:80]!r}")
-    check_period(batch.period_seconds)
+    if not batch.job_id:
+        raise ValueError("expected a job_id, got none")
+    _check_series(batch.ticker, batch.period_seconds, key)
     if len(batch.rows) > LOG_RECORD_ROWS_MAX:
         raise ValueError(f"expected at most {LOG_RECORD_ROWS_MAX} bars in a batch, got {len(batch.rows)}")
     named = {(row.ticker, row.period_seconds) for row in batch.rows}
@@ -46,6 +46,40 @@ def check_batch(batch: market_pb2.OHLCBatch, key: bytes | None, *, seen_at_us: i
     if others or other_periods:
         raise ValueError(f"bars of {others or batch.ticker}, {other_periods} s lie in a batch of {batch.ticker}")
     _check_times(batch, seen_at_us=seen_at_us)
+
+
+def check_tick_bar(bar: market_pb2.OHLC, key: bytes | None, *, seen_at_us: int) -> None:
+    """Check all but prices and volumes of a bar that lies in the log by itself, which only bars made from ticks do.
+
+    Args:
+        bar: as decoded.
+        key: of its log record; the ticker.
+        seen_at_us: the job's clock, microseconds since the epoch.
+    """
+    _check_series(bar.ticker, bar.period_seconds, key)
+    if bar.source not in (market_pb2.OHLC.TICKS, market_pb2.OHLC.ROLLUP):
+        raise ValueError(f"expected source TICKS or ROLLUP, got {bar.source}: what was fetched comes in a batch")
+    if not bar.is_final:
+        raise ValueError("expected a final bar, got a running one: those are published, never stored")
+    if bar.revision > _REVISION_MAX:
+        raise ValueError(f"expected a revision of at most {_REVISION_MAX}, got {bar.revision}")
+    made_ns, end_ns = bar.stamp.published_at, bar.timestamp + bar.period_seconds * NANOSECONDS
+    if not TIME_NS_MIN <= made_ns <= seen_at_us * 1000 + _CLOCK_SLACK_NS:
+        raise ValueError(f"expected published_at between 1985 and the present, got {made_ns}; check the maker's clock")
+    if not TIME_NS_MIN <= bar.timestamp < end_ns <= TIME_NS_MAX:
+        raise ValueError(f"expected a bar start between 1985 and 2100, got {bar.timestamp}")
+    if align_down_ns(bar.timestamp, bar.period_seconds) != bar.timestamp:
+        raise ValueError(f"bar start {bar.timestamp} is not on the grid of {bar.period_seconds} s")
+    if end_ns > made_ns + _CLOCK_SLACK_NS:
+        raise ValueError(f"the bar ends at {format_ns(end_ns)}, later than it was made ({format_ns(made_ns)})")
+
+
+def _check_series(ticker: str, period_seconds: int, key: bytes | None) -> None:
+    if str(parse_ticker(ticker)) != ticker:
+        raise ValueError(f"expected a normal ticker, got {ticker[:80]!r}")
+    if key != ticker.encode():
+        raise ValueError(f"expected the record's key to be {ticker}, got {(key or b'')[:80]!r}")
+    check_period(period_seconds)
 
 
 def _check_times(batch: market_pb2.OHLCBatch, *, seen_at_us: int) -> None:

@@ -2,7 +2,8 @@
 
 ::
 
-    records ─► trim by ohlc's offsets ─► merge bars ─┐ covered implies visible:
+    records ─► trim by tick_bars'     ─► append       first: a revision that anybody can see in ohlc is known
+            ─► trim by ohlc's offsets ─► merge bars ─┐ covered implies visible:
             ─► trim by coverage's     ─► append ─────┘ coverage is committed after the bars
             ─► trim by symbols'       ─► merge markets
             ─► trim by quarantine's   ─► append
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 from relay.eventlog import LogIdentity
 from relay.observability import Counters
 from relay.tables.offsets import HISTORY_JOB, SourceOffsets
-from relay.tables.schema import COVERAGE_TABLE, OHLC_TABLE, QUARANTINE_TABLE, SYMBOL_TABLE
+from relay.tables.schema import COVERAGE_TABLE, OHLC_TABLE, QUARANTINE_TABLE, SYMBOL_TABLE, TICK_BARS_TABLE
 from relay.tables.writer import IcebergTables
 from spark_jobs.jobs.history.batch import MicroBatch
 from spark_jobs.jobs.history.writers import BarsWriter
@@ -65,16 +66,14 @@ class HistoryCommitter:
     topics: Mapping[str, LogIdentity]
     counters: Counters
     _reached: dict[tuple[str, str], SourceOffsets] = field(default_factory=dict)
+    _covered: dict[str, SourceOffsets] = field(default_factory=dict)
 
     def start_offsets(self) -> dict[str, dict[int, int]]:
         """Return from where to read each topic: the least that any of its tables has stored."""
         starts: dict[str, dict[int, int]] = {}
         for topic, identity in self.topics.items():
-            names = self._table_names(topic)
-            starts[topic] = {
-                p: min(self._offsets(name, topic).end_offsets.get(p, 0) for name in names)
-                for p in range(identity.partitions)
-            }
+            stored = [self._complete(name, topic).end_offsets for name in self._table_names(topic)]
+            starts[topic] = {p: min(ends.get(p, 0) for ends in stored) for p in range(identity.partitions)}
         return starts
 
     def commit(self, batch: MicroBatch, bars: BarsWriter) -> Committed:
@@ -82,6 +81,7 @@ class HistoryCommitter:
         history, symbols = self.topics
         decoded = batch.decoded()
         started = time.monotonic_ns()
+        self._append_tick_bars(history, batch)
         kept = self._offsets(OHLC_TABLE, history)
         reached = kept.advanced(batch.end_offsets(history))
         if bars.merge(batch, history, kept, reached):
@@ -112,7 +112,34 @@ class HistoryCommitter:
 
     def _table_names(self, topic: str) -> Iterable[str]:
         # Quarantine is left out: its offsets move only with poison, and appending is trimmed all the same.
+        # So are bars made from ticks: they are committed first, so what the others have reached lies in their table.
         return (OHLC_TABLE, COVERAGE_TABLE) if topic == next(iter(self.topics)) else (SYMBOL_TABLE,)
+
+    def _complete(self, name: str, topic: str) -> SourceOffsets:
+        """Offsets before which a table holds all that it should; its own stand still while nothing comes for it."""
+        own = self._offsets(name, topic)
+        if name != COVERAGE_TABLE:
+            return own
+        if topic not in self._covered:
+            self._covered[topic] = self.tables.covered(
+                TICK_BARS_TABLE, job=JOB, cluster_id=own.cluster_id, topic_id=own.topic_id
+            )
+        return own.advanced(self._covered[topic].end_offsets)
+
+    def _append_tick_bars(self, topic: str, batch: MicroBatch) -> None:
+        """Append each revision of the bars made from ticks, and say up to where all is covered when that is done.
+
+        All batches before this one are committed whole, so one that brings nothing for coverage is covered already;
+        and nothing for quarantine, because a start goes by these offsets and must not leave out what was no good.
+        """
+        decoded = batch.decoded()
+        rows = self._fresh(TICK_BARS_TABLE, topic, decoded.tick_bars)
+        covered = self._complete(COVERAGE_TABLE, topic)
+        if len(decoded.coverage) == 0 and len(decoded.quarantine) == 0:
+            covered = covered.advanced(batch.end_offsets(topic))
+        self._append(TICK_BARS_TABLE, topic, rows, batch, covered=covered)
+        self._covered[topic] = covered
+        self.counters.add("history.tick_bars.rows", len(rows))
 
     def _offsets(self, name: str, topic: str) -> SourceOffsets:
         if (name, topic) not in self._reached:
@@ -132,10 +159,12 @@ class HistoryCommitter:
             self.counters.add(f"history.{name}.replayed_rows_skipped", len(rows) - len(fresh))
         return fresh
 
-    def _append(self, name: str, topic: str, rows: pa.Table, batch: MicroBatch) -> None:
+    def _append(
+        self, name: str, topic: str, rows: pa.Table, batch: MicroBatch, *, covered: SourceOffsets | None = None
+    ) -> None:
         if len(rows) == 0:
             return
         known = self._offsets(name, topic)
         reached = known.advanced(batch.end_offsets(topic))
-        self.tables.append(name, rows, reached=reached, batch_id=batch.batch_id, known=known)
+        self.tables.append(name, rows, reached=reached, batch_id=batch.batch_id, known=known, covered=covered)
         self._reached[name, topic] = reached

@@ -6,14 +6,11 @@ others go on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
 
-from relay.errors import PeerError
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import EnvelopeError, decode_record
 from relay.protocol.ranges import from_wire
@@ -27,21 +24,25 @@ from relay.tables.schema import (
     STORED_TIME,
     SYMBOL_COLUMNS,
 )
-from spark_jobs.jobs.history.checks import check_batch, check_prices, check_volumes, checked_starts_ns
+from spark_jobs.jobs.history.bar_columns import bars_table, source_names
+from spark_jobs.jobs.history.checks import check_batch, check_tick_bar, checked_starts_ns
+from spark_jobs.jobs.history.tick_bars import WRONG_VALUE, tick_bars_of, tick_bars_table
 from spark_jobs.jobs.records import Record, quarantine_row, records_of
-from spark_jobs.jobs.stored_numbers import stored_numbers_of_text, stored_numbers_of_units
 
 __all__ = ["Decoded", "decode_records"]
-
-_PRICES = ("open", "high", "low", "close")
-_TEXTS = ("quote_volume", "buy_volume", "sell_volume")
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Rows of one micro-batch for each table (columns in ``relay.tables.schema``)."""
+    """Rows of one micro-batch for each table (columns in ``relay.tables.schema``).
+
+    Attributes:
+        bars: for ``market.ohlc``: fetched ones, and those made from ticks.
+        tick_bars: the latter once more, for ``market.tick_bars``.
+    """
 
     bars: pa.Table
+    tick_bars: pa.Table
     coverage: pa.Table
     markets: pa.Table
     quarantine: pa.Table
@@ -54,9 +55,10 @@ def decode_records(records: pa.Table, *, seen_at_us: int) -> Decoded:
         records: columns :data:`~spark_jobs.jobs.records.RECORD_COLUMNS`.
         seen_at_us: time for quarantine rows, microseconds since the epoch.
 
-    Cost: about 6 µs a bar, a third of it for the checks; measured by ``python -m benchmarks decode_merge``.
+    Cost: about 6 µs a bar of a batch, a third of it for the checks; measured by ``python -m benchmarks decode_merge``.
     """
     bars: list[pa.Table] = []
+    made: list[tuple[market_pb2.OHLC, Record]] = []
     coverage: list[pa.Table] = []
     markets: list[pa.Table] = []
     quarantine: list[dict[str, Any]] = []
@@ -70,60 +72,48 @@ def decode_records(records: pa.Table, *, seen_at_us: int) -> Decoded:
                 coverage.append(pa.Table.from_pylist([_coverage(message, record)], schema=COVERAGE_COLUMNS))
                 if rows is not None:
                     bars.append(rows)
+            elif isinstance(message, market_pb2.OHLC):
+                check_tick_bar(message, record.key, seen_at_us=seen_at_us)
+                made.append((message, record))
             elif isinstance(message, market_pb2.Market):
                 markets.append(pa.Table.from_pylist([_market(message, record)], schema=SYMBOL_COLUMNS))
             else:
                 raise EnvelopeError(
-                    RejectReason.WRONG_TOPIC, f"expected OHLCBatch or Market, got {type(message).__name__}"
+                    RejectReason.WRONG_TOPIC, f"expected OHLCBatch, OHLC or Market, got {type(message).__name__}"
                 )
-        except EnvelopeError as error:
-            quarantine.append(quarantine_row(record, str(error.reason), error, seen_at_us=seen_at_us))
-        except (ValueError, ArithmeticError, TypeError, PeerError, pa.ArrowException) as error:
-            quarantine.append(quarantine_row(record, str(RejectReason.INVALID_FIELD), error, seen_at_us=seen_at_us))
+        except WRONG_VALUE as error:
+            quarantine.append(_quarantine(record, error, seen_at_us))
+    from_ticks, wrong = tick_bars_of(made)
+    quarantine += [_quarantine(record, error, seen_at_us) for record, error in wrong]
     return Decoded(
-        bars=pa.concat_tables(bars) if bars else OHLC_COLUMNS.empty_table(),
+        bars=pa.concat_tables([OHLC_COLUMNS.empty_table(), *bars, from_ticks]),
+        tick_bars=tick_bars_table(from_ticks),
         coverage=pa.concat_tables(coverage) if coverage else COVERAGE_COLUMNS.empty_table(),
         markets=pa.concat_tables(markets) if markets else SYMBOL_COLUMNS.empty_table(),
         quarantine=pa.Table.from_pylist(quarantine, schema=QUARANTINE_COLUMNS),
     )
 
 
+def _quarantine(record: Record, error: Exception, seen_at_us: int) -> dict[str, Any]:
+    reason = error.reason if isinstance(error, EnvelopeError) else RejectReason.INVALID_FIELD
+    return quarantine_row(record, str(reason), error, seen_at_us=seen_at_us)
+
+
 def _bars(batch: market_pb2.OHLCBatch, record: Record) -> pa.Table | None:
     rows = list(batch.rows)
     if not rows:
         return None
-    period_seconds = batch.period_seconds
     count = len(rows)
-    columns: dict[str, Any] = {
-        "ticker": pa.repeat(pa.scalar(batch.ticker), count),
-        "period_seconds": pa.repeat(pa.scalar(period_seconds, pa.int32()), count),
-        "start": pa.array(checked_starts_ns(batch, rows) // 1000).cast(STORED_TIME),
-        "volume": stored_numbers_of_text([row.volume for row in rows]),
-        "trades": [row.trades if row.HasField("trades") else None for row in rows],
-        "first_trade_id": [row.first_trade_id or None for row in rows],
-        "last_trade_id": [row.last_trade_id or None for row in rows],
-        "source": _source_names([row.source for row in rows]),
-        "is_final": [row.is_final for row in rows],
-        "incomplete": [row.incomplete for row in rows],
-        "revision": [row.revision for row in rows],
-        "fetched_at_ns": pa.repeat(pa.scalar(batch.fetched_at, pa.int64()), count),
-        "log_partition": pa.repeat(pa.scalar(record.partition, pa.int32()), count),
-        "log_offset": pa.repeat(pa.scalar(record.offset, pa.int64()), count),
-    }
-    decimals = [row.price_decimals for row in rows]
-    units = [list(map(attrgetter(name), rows)) for name in _PRICES]
-    check_prices(rows, *units)
-    for name, column in zip(_PRICES, units, strict=True):
-        columns[name] = stored_numbers_of_units(column, decimals)
-    for name in _TEXTS:
-        columns[name] = stored_numbers_of_text(list(map(attrgetter(name), rows)))
-    check_volumes(columns["volume"], *(columns[name] for name in _TEXTS))
-    return pa.table({field.name: columns[field.name] for field in OHLC_COLUMNS}, schema=OHLC_COLUMNS)
-
-
-def _source_names(sources: Sequence[int]) -> list[str]:
-    names = {source: market_pb2.OHLC.Source.Name(source) for source in set(sources)}
-    return [names[source] for source in sources]
+    return bars_table(
+        rows,
+        ticker=pa.repeat(pa.scalar(batch.ticker), count),
+        period_seconds=pa.repeat(pa.scalar(batch.period_seconds, pa.int32()), count),
+        start=pa.array(checked_starts_ns(batch, rows) // 1000).cast(STORED_TIME),
+        fetched_at_ns=pa.repeat(pa.scalar(batch.fetched_at, pa.int64()), count),
+        log_partition=pa.repeat(pa.scalar(record.partition, pa.int32()), count),
+        log_offset=pa.repeat(pa.scalar(record.offset, pa.int64()), count),
+        is_fetched=pa.repeat(pa.scalar(True), count),
+    )
 
 
 def _coverage(batch: market_pb2.OHLCBatch, record: Record) -> dict[str, Any]:
@@ -152,7 +142,7 @@ def _coverage(batch: market_pb2.OHLCBatch, record: Record) -> dict[str, Any]:
 
 def _source(batch: market_pb2.OHLCBatch) -> str:
     exchange = batch.ticker.rpartition(".")[2]
-    kinds = sorted(set(_source_names([row.source for row in batch.rows])))
+    kinds = sorted(set(source_names([row.source for row in batch.rows])))
     return ":".join([exchange, *kinds])
 
 

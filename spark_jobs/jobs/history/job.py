@@ -13,12 +13,13 @@ from relay.eventlog import HISTORY_TOPIC, SYMBOL_TOPIC, EventLog
 from relay.observability import Counters
 from relay.protocol.topics import METADATA_UPDATE, outcome_topic
 from relay.protocol.v1 import market_pb2, request_pb2
-from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, SYMBOL_TABLE
+from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, SYMBOL_TABLE, TICK_BARS_TABLE
 from relay.tables.writer import IcebergTables
 from spark_jobs.jobs.checkpoints import new_checkpoint
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.history.batch import MicroBatch
 from spark_jobs.jobs.history.committer import Committed, HistoryCommitter
+from spark_jobs.jobs.history.contradictions import ContradictionLog
 from spark_jobs.jobs.history.writers import BarsWriter, DriverBarsWriter, SparkBarsWriter
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
@@ -51,8 +52,9 @@ class HistoryJob:
         ensure_topics(log, settings)
         topics = (prefix + HISTORY_TOPIC, prefix + SYMBOL_TOPIC)
         self._committer = HistoryCommitter(tables, {t: log.identity(t) for t in topics}, counters)
-        self._small: BarsWriter = DriverBarsWriter(tables)
-        self._big: BarsWriter = SparkBarsWriter(settings.catalog_name)
+        said = ContradictionLog(counters)
+        self._small: BarsWriter = DriverBarsWriter(tables, said)
+        self._big: BarsWriter = SparkBarsWriter(settings.catalog_name, said)
         self._expected: dict[str, dict[int, int]] = {}
         self.query: StreamingQuery | None = None
 
@@ -68,6 +70,9 @@ class HistoryJob:
             .start()
         )
         return self.query
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def _process(self, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic_ns()
@@ -121,5 +126,5 @@ class HistoryJob:
 
     def _expire(self) -> None:
         older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)
-        for name in (OHLC_TABLE, COVERAGE_TABLE, SYMBOL_TABLE):
+        for name in (TICK_BARS_TABLE, OHLC_TABLE, COVERAGE_TABLE, SYMBOL_TABLE):
             self._tables.expire_snapshots(name, older_than=older_than, count_max=self._settings.snapshots_max)

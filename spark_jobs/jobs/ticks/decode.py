@@ -19,7 +19,7 @@ from relay.tables.schema import GAPS_COLUMNS, QUARANTINE_COLUMNS, TICKS_COLUMNS
 from spark_jobs.jobs.records import Record, quarantine_row, records_of
 from spark_jobs.jobs.stored_numbers import stored_numbers_of_units
 
-__all__ = ["DecodedTicks", "decode_ticks"]
+__all__ = ["DecodedTicks", "check_tick", "decode_ticks", "trade_number"]
 
 _TIME_NS_MIN = 473_385_600_000_000_000
 """1985: nothing was traded on any exchange we know before."""
@@ -62,7 +62,7 @@ class _Columns:
     def add(self, tick: market_pb2.Tick, record: Record) -> None:
         values = (
             tick.ticker,
-            _number(tick.trade_id),
+            trade_number(tick.trade_id),
             tick.timestamp,
             tick.price,
             tick.price_decimals,
@@ -94,7 +94,7 @@ def decode_ticks(records: pa.Table, *, seen_at_us: int) -> DecodedTicks:
         try:
             _, message = decode_record(record.value or b"")
             if isinstance(message, market_pb2.Tick):
-                _check_tick(message, record.key or b"")
+                check_tick(message, record.key or b"")
                 columns.add(message, record)
             elif isinstance(message, market_pb2.Gap):
                 gaps.append(_gap(message, record))
@@ -111,7 +111,8 @@ def decode_ticks(records: pa.Table, *, seen_at_us: int) -> DecodedTicks:
     )
 
 
-def _check_tick(tick: market_pb2.Tick, key: bytes) -> None:
+def check_tick(tick: market_pb2.Tick, key: bytes) -> None:
+    """Raise ValueError (or PeerError) when a tick cannot be true, with what was expected and what it was."""
     if str(parse_ticker(tick.ticker)) != tick.ticker or tick.ticker.encode() != key:
         raise ValueError(f"expected the ticker as the record's key, got {tick.ticker!r} under {key[:80]!r}")
     if tick.price <= 0 or tick.amount <= 0:
@@ -124,11 +125,11 @@ def _check_tick(tick: market_pb2.Tick, key: bytes) -> None:
         )
     if max(tick.received_at, tick.sequence) > INT64_MAX:
         raise ValueError("expected received_at and sequence within 63 bits")
-    if _number(tick.trade_id) < 0:
+    if trade_number(tick.trade_id) < 0:
         raise ValueError(f"expected a numeric trade id, got {tick.trade_id[:40]!r}")
 
 
-def _number(trade_id: str) -> int:
+def trade_number(trade_id: str) -> int:
     """Return the id as a number, -1 when it is none."""
     is_number = trade_id.isascii() and trade_id.isdigit() and len(trade_id) <= 18
     return int(trade_id) if is_number else -1
@@ -139,7 +140,7 @@ def _gap(gap: market_pb2.Gap, record: Record) -> dict[str, Any]:
         raise ValueError(f"expected a ticker, got {gap.ticker[:80]!r}")
     if max(gap.from_time, gap.to_time, gap.stamp.published_at) > TIME_NS_MAX:
         raise ValueError("expected times before 2100")
-    first, last = _number(gap.from_trade_id), _number(gap.to_trade_id)
+    first, last = trade_number(gap.from_trade_id), trade_number(gap.to_trade_id)
     return {
         "ticker": gap.ticker,
         "state": market_pb2.Gap.State.Name(gap.state),

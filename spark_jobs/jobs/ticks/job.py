@@ -65,6 +65,9 @@ class TickArchiveJob:
             .start()
         )
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def _process(self, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic_ns()
         records = frame.select(*RECORD_COLUMNS).toArrow()

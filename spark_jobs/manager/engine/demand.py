@@ -21,6 +21,12 @@ class DemandBook:
         """Tickers that are wanted now."""
         return frozenset(self._topics)
 
+    @property
+    def periods(self) -> dict[str, frozenset[int]]:
+        """Periods (seconds) of wanted bars, by ticker; tickers without are left out."""
+        found = {ticker: frozenset(filter(None, map(_period, topics))) for ticker, topics in self._topics.items()}
+        return {ticker: periods for ticker, periods in found.items() if periods}
+
     def changed(self, topic: bytes, *, on: bool) -> bool:
         """Take a subscription or its end; return whether the set of wanted tickers has changed."""
         ticker = _ticker(topic)
@@ -34,6 +40,10 @@ class DemandBook:
             if not self._topics[ticker]:
                 del self._topics[ticker]
         return before != (ticker in self._topics)
+
+
+def _period(topic: bytes) -> int | None:
+    return parse_market_topic(topic.decode("ascii")).period_seconds
 
 
 def _ticker(topic: bytes) -> str | None:

@@ -1,1 +1,1 @@
-"""Bars from ticks, pure: no Spark, no clock, no I/O. The order and the batching of what comes in change no final bar."""
+"""Bars from ticks, pure: no Spark, no clock, no I/O. Neither order nor batches of what comes in change a final bar."""

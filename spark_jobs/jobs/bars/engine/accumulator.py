@@ -57,10 +57,8 @@ class Accumulator(msgspec.Struct):
             self.first, self.open = key, price
         if key >= self.last:
             self.last, self.close = key, price
-        if price > self.high:
-            self.high = price
-        if price < self.low:
-            self.low = price
+        self.high = max(self.high, price)
+        self.low = min(self.low, price)
         if trade.taker_buy:
             self.buy += amount
         else:

@@ -29,6 +29,7 @@ class BarBook:
         self._rules, self._periods = rules, periods
         self._tickers: dict[str, TickerBars] = {}
         self._moving: set[str] = set()
+        self._down: set[str] = set()
 
     @property
     def tickers(self) -> Mapping[str, TickerBars]:
@@ -50,9 +51,24 @@ class BarBook:
         """Take a notice of a hole."""
         self._of(ticker).on_gap(gap, offset=offset)
 
-    def on_beat(self, ticker: str, beat: Beat, *, offset: int) -> list[MadeBar | Recompute]:
+    def on_beat(self, ticker: str, beat: Beat) -> list[MadeBar | Recompute]:
         """Take a beat; return what is final by it."""
-        return self._of(ticker).on_beat(beat, self._rules, offset=offset)
+        state = self._of(ticker)
+        made = state.on_beat(beat, self._rules)
+        if state.is_down:
+            self._down.add(ticker)
+        else:
+            self._down.discard(ticker)
+        return made
+
+    def on_clock(self, now_ns: int) -> list[tuple[int, MadeBar | Recompute]]:
+        """Return what is over by the clock (ns) of feeds that have stopped, with the offset of their last word."""
+        made: list[tuple[int, MadeBar | Recompute]] = []
+        for ticker in sorted(self._down):
+            state = self._tickers[ticker]
+            offset = max(state.trade_offset, state.gap_offset)
+            made += [(offset, one) for one in state.on_clock(now_ns, self._rules)]
+        return made
 
     def running(self) -> list[MadeBar]:
         """Return all open bars that have changed since the last call."""
@@ -80,6 +96,7 @@ class BarBook:
         except msgspec.MsgspecError as error:
             raise StorageError(f"the state of bars is not as this version writes it: {error}") from error
         self._moving = set(self._tickers)
+        self._down = {ticker for ticker, state in self._tickers.items() if state.is_down}
         for ticker in self._tickers:
             self.want(ticker)
 

@@ -38,8 +38,8 @@ class Series(msgspec.Struct):
     closed: dict[int, _Bucket] = msgspec.field(default_factory=dict)
     touched: set[int] = msgspec.field(default_factory=set)
     """Closed buckets whose bar may have changed."""
-    stored: dict[int, int] = msgspec.field(default_factory=dict)
-    """Buckets that the store has to make anew, with the newest offset that it must have for that."""
+    stored: set[int] = msgspec.field(default_factory=set)
+    """Buckets whose bar has to be made from the store."""
     moving: set[int] = msgspec.field(default_factory=set)
     """Open buckets that have changed since they were last shown."""
 
@@ -71,17 +71,16 @@ class Series(msgspec.Struct):
             else:
                 self.touched.add(start)
         elif start + self.period_ns <= self.floor_ns:
-            self.stored[start] = max(trade.offset, self.stored.get(start, -1))
+            self.stored.add(start)
         else:
             self.open[start] = _Bucket(Accumulator.of(trade))
             self.moving.add(start)
 
-    def reconsider(self, from_ns: int, to_ns: int, *, offset: int) -> None:
+    def reconsider(self, from_ns: int, to_ns: int) -> None:
         """What is known of the time between has changed: bars there may be complete now, or no longer."""
         self.touched.update(s for s in self.closed if s <= to_ns and s + self.period_ns > from_ns)
-        for start in {self.start_of(from_ns), self.start_of(to_ns)}:
-            if start + self.period_ns <= self.floor_ns:
-                self.stored[start] = max(offset, self.stored.get(start, -1))
+        ends = {self.start_of(from_ns), self.start_of(to_ns)}
+        self.stored.update(start for start in ends if start + self.period_ns <= self.floor_ns)
 
     def begin(self, time_ns: int) -> None:
         """The first beat: what is later than this has not come yet."""
@@ -90,7 +89,7 @@ class Series(msgspec.Struct):
             self.floor_ns = self.start_of(self.active_ns)
 
     def settle(
-        self, gaps: GapBook, *, limit_ns: int, keep_ns: int, offset: int, is_down: bool
+        self, gaps: GapBook, *, limit_ns: int, keep_ns: int, is_down: bool, offsets: tuple[int, int]
     ) -> list[MadeBar | Recompute]:
         """Return what is final now: bars, revisions, and buckets to be made from the store; by start.
 
@@ -98,20 +97,19 @@ class Series(msgspec.Struct):
             gaps: of the ticker.
             limit_ns: buckets that end here or earlier are over.
             keep_ns: closed buckets that end so long before the limit are forgotten.
-            offset: place in the log of what says so.
-            is_down: nobody listens to the exchange any more; what was not seen will not be soon.
+            is_down: nobody listens to the exchange any more: what was not seen is not waited for.
+            offsets: of the ticker's newest trade and gap in the log.
         """
         made: list[MadeBar | Recompute] = []
         for start in sorted(self.open):
             end = start + self.period_ns
-            is_held = gaps.is_open(start, end)
-            if not (is_down and is_held) and (is_held or end > limit_ns):
+            if end > limit_ns or (gaps.is_open(start, end) and not is_down):
                 continue
             self.moving.discard(start)
             if start < self.active_ns:
                 del self.open[start]
                 self.floor_ns = max(self.floor_ns, end)
-                self.stored[start] = offset
+                self.stored.add(start)
             else:
                 bucket = self.closed[start] = self.open.pop(start)
                 made += self._publish(start, bucket, gaps)
@@ -121,9 +119,9 @@ class Series(msgspec.Struct):
                 made += self._publish(start, self.closed[start], gaps)
         for start in sorted(self.stored):
             end = start + self.period_ns
-            is_held = gaps.is_open(start, end)
-            if (is_down and is_held) or (end <= limit_ns and not is_held):
-                made.append(Recompute(self.ticker, self.period_seconds, start, self.stored.pop(start)))
+            if end <= limit_ns and (is_down or not gaps.is_open(start, end)):
+                self.stored.discard(start)
+                made.append(Recompute(self.ticker, self.period_seconds, start, *offsets))
         self._forget(limit_ns - keep_ns)
         return sorted(made, key=lambda one: one.start_ns)
 

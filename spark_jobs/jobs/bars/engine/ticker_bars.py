@@ -27,8 +27,11 @@ class TickerBars(msgspec.Struct):
     series: dict[int, Series] = msgspec.field(default_factory=dict)
     reached_ns: int = 0
     newest_ns: int = 0
+    trade_offset: int = -1
+    gap_offset: int = -1
     attempt: int = -1
     repeats: int = 0
+    is_down: bool = False
 
     def want(self, periods: Iterable[int]) -> None:
         """Make these periods, and no others; a new one begins with the next beat."""
@@ -40,37 +43,50 @@ class TickerBars(msgspec.Struct):
 
     def on_trade(self, trade: BarTrade, rules: BarRules) -> None:
         """Take a trade; a repeat is dropped by its number."""
+        self.trade_offset = trade.offset
         if not self.numbers.take(trade.number, spans_max=rules.spans_max):
             self.repeats += 1
             return
         self.gaps.begin(trade.time_ns)
-        if trade.time_ns > self.newest_ns:
-            self.newest_ns = trade.time_ns
+        self.newest_ns = max(self.newest_ns, trade.time_ns)
         limit_ns = self.reached_ns - rules.lateness_ns
         for series in self.series.values():
             series.add(trade, limit_ns=limit_ns)
 
     def on_gap(self, gap: GapNotice, *, offset: int) -> None:
         """Take a notice of a hole."""
+        self.gap_offset = offset
         self.gaps.begin(gap.from_ns)
         changed = self.gaps.take(gap)
         if changed is not None:
             for series in self.series.values():
-                series.reconsider(*changed, offset=offset)
+                series.reconsider(*changed)
 
-    def on_beat(self, beat: Beat, rules: BarRules, *, offset: int) -> list[MadeBar | Recompute]:
+    def on_beat(self, beat: Beat, rules: BarRules) -> list[MadeBar | Recompute]:
         """Take a beat; return the bars that are final by it. Those of an attempt that was replaced mean nothing."""
         if beat.attempt < self.attempt:
             return []
         self.attempt = beat.attempt
         self.reached_ns = max(self.reached_ns, beat.reached_ns)
-        limit_ns = self.reached_ns - rules.lateness_ns
+        self.is_down = beat.is_down
+        if self.reached_ns:
+            for series in self.series.values():
+                series.begin(max(self.reached_ns, self.newest_ns))
+        return self._settle(self.reached_ns - rules.lateness_ns, rules)
+
+    def on_clock(self, now_ns: int, rules: BarRules) -> list[MadeBar | Recompute]:
+        """Of a feed that has stopped, return what is over by the clock: its own time stands still."""
+        return self._settle(now_ns - rules.lateness_ns, rules) if self.is_down else []
+
+    def _settle(self, limit_ns: int, rules: BarRules) -> list[MadeBar | Recompute]:
         made: list[MadeBar | Recompute] = []
         for period in sorted(self.series):
-            if self.reached_ns:
-                self.series[period].begin(max(self.reached_ns, self.newest_ns))
             made += self.series[period].settle(
-                self.gaps, limit_ns=limit_ns, keep_ns=rules.keep_ns, offset=offset, is_down=beat.is_down
+                self.gaps,
+                limit_ns=limit_ns,
+                keep_ns=rules.keep_ns,
+                is_down=self.is_down,
+                offsets=(self.trade_offset, self.gap_offset),
             )
         needed = [s for series in self.series.values() for s in (*series.open, *series.closed)]
         self.gaps.forget(min([limit_ns - rules.keep_ns, *needed]))

@@ -110,9 +110,15 @@ class MadeBar(NamedTuple):
 
 
 class Recompute(NamedTuple):
-    """A bucket whose bar has to be made from stored ticks, once they have passed an offset of the log."""
+    """A bucket whose bar has to be made from what is stored, once that has passed these places of the log.
+
+    Attributes:
+        ticker, period_seconds, start_ns: the bucket.
+        trade_offset, gap_offset: the ticker's newest trade and gap; -1 for none.
+    """
 
     ticker: str
     period_seconds: int
     start_ns: int
-    after_offset: int
+    trade_offset: int
+    gap_offset: int

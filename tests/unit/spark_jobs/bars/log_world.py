@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from relay.protocol.periods import NANOSECONDS
+from spark_jobs.jobs.bars.engine.accumulator import Accumulator
 from spark_jobs.jobs.bars.engine.bar_book import BarBook
 from spark_jobs.jobs.bars.engine.gap_book import GapBook
-from spark_jobs.jobs.bars.engine.stored import bar_of_trades, next_revision
 from spark_jobs.jobs.bars.engine.values import BarRules, BarTrade, Beat, GapNotice, GapState, MadeBar, Recompute
 
 TICKER = "BTC/USDT.BINANCE"
@@ -55,6 +56,11 @@ class LogWorld:
             self._read(record)
             self.offset += 1
 
+    def clock(self, seconds: float) -> None:
+        """The wall clock, so many seconds after midnight."""
+        for _, made in self.book.on_clock(DAY + round(seconds * 1000) * 10**6):
+            self._take(made)
+
     def restart(self) -> None:
         state = self.book.encode()
         self.book = BarBook(self.rules, lambda _: self.periods)
@@ -74,30 +80,36 @@ class LogWorld:
             self.gaps.take(record)
             self.book.on_gap(TICKER, record, offset=self.offset)
         else:
-            for made in self.book.on_beat(TICKER, record, offset=self.offset):
+            for made in self.book.on_beat(TICKER, record):
                 self._take(made)
 
     def _take(self, made: MadeBar | Recompute) -> None:
         if isinstance(made, Recompute):
             self.recomputed.append(made)
-            assert made.after_offset <= self.offset
-            bar = bar_of_trades(
-                self.stored.values(),
-                self.gaps,
-                ticker=made.ticker,
-                period_seconds=made.period_seconds,
-                start_ns=made.start_ns,
-            )
+            assert max(made.trade_offset, made.gap_offset) < self.offset
+            bar = self._stored_bar(made)
             if bar is None:
                 return
         else:
             bar = made
         key = (bar.period_seconds, bar.start_ns)
-        bar = next_revision(bar, self.last.get(key))
-        if bar == self.last.get(key):
+        last = self.last.get(key)
+        if last is not None and bar.is_same(last):
             return
+        bar = bar._replace(revision=0 if last is None else last.revision + 1)
         self.last[key] = bar
         self.said.append(bar)
+
+    def _stored_bar(self, wanted: Recompute) -> MadeBar | None:
+        start, end = wanted.start_ns, wanted.start_ns + wanted.period_seconds * NANOSECONDS
+        trades = [one for one in self.stored.values() if start <= one.time_ns < end]
+        if not trades:
+            return None
+        sums = Accumulator.of(trades[0])
+        for one in trades[1:]:
+            sums.add(one)
+        incomplete = self.gaps.is_incomplete(start, end)
+        return sums.bar(TICKER, wanted.period_seconds, start, incomplete=incomplete, is_final=True, revision=0)
 
 
 def told(bars: Sequence[MadeBar]) -> list[tuple[int, int, bool]]:

@@ -144,11 +144,22 @@ def test_the_first_trade_opens_a_bar_not_the_close_before_it_case_8() -> None:
 def test_a_feed_that_stops_ends_its_last_bucket_as_incomplete_and_a_filled_stop_revises_it() -> None:
     world = warm()
     world.read([trade(2, 61), gap(GapState.OPEN, 3, None, 61, 0), beat(61, is_down=True)])
+    world.clock(119)
+    assert told(world.said[1:]) == []
+    world.clock(120)
     assert told(world.said[1:]) == [(60, 0, True)]
+    world.clock(121)
     world.read([gap(GapState.OPEN, 3, None, 61, 0), trade(3, 62, 99), gap(GapState.FILLED, 3, 2, 61, 62)])
     world.read([trade(4, 130), beat(131, attempt=2)])
     assert told(world.said[2:]) == [(60, 1, False)]
     assert world.said[-1].low == 99
+
+
+def test_the_clock_ends_no_bucket_of_a_feed_that_goes_on() -> None:
+    world = warm()
+    world.read([trade(2, 61), beat(62)])
+    world.clock(100_000)
+    assert told(world.said) == [(0, 0, True)]
 
 
 def test_beats_of_an_attempt_that_was_replaced_are_ignored() -> None:
@@ -174,7 +185,7 @@ def test_running_bars_are_shown_once_for_each_change_and_never_as_final() -> Non
 def test_another_ticker_makes_nothing_final() -> None:
     world = warm()
     world.read([trade(2, 61)])
-    made = world.book.on_beat("ETH/USDT.BINANCE", beat(5000), offset=99)
+    made = world.book.on_beat("ETH/USDT.BINANCE", beat(5000))
     assert made == []
     assert told(world.said) == [(0, 0, True)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from hypothesis import given, settings
@@ -161,7 +162,7 @@ def test_a_revision_says_something_else_and_none_is_left_out(feed: Feed) -> None
         said.setdefault((bar.period_seconds, bar.start_ns), []).append(bar)
     for bars in said.values():
         assert [bar.revision for bar in bars] == list(range(len(bars)))
-        assert all(not a.is_same(b) for a, b in zip(bars, bars[1:], strict=False))
+        assert all(not a.is_same(b) for a, b in itertools.pairwise(bars))
 
 
 @settings(max_examples=200, deadline=None)

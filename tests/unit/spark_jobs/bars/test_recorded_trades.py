@@ -1,4 +1,4 @@
-"""Recorded trades give the recorded candles, bar for bar: in order, shuffled, in batches, doubled, and over restarts."""
+"""Recorded trades give the recorded candles exactly: in order, shuffled, in batches, doubled, and over restarts."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def played(trades: list[BarTrade], *, restart_every: int = 0) -> Iterator[MadeBa
         return BarBook(BarRules(), lambda _: PERIODS)
 
     book = new_book()
-    book.on_beat(TICKER, Beat(1, min(t.time_ns for t in trades) - 600 * 10**9, False), offset=0)
+    book.on_beat(TICKER, Beat(1, min(t.time_ns for t in trades) - 600 * 10**9, False))
     for place, trade in enumerate(trades):
         if restart_every and place % restart_every == 0:
             state, book = book.encode(), new_book()
             book.restore(state)
         book.on_trade(TICKER, trade)
-    yield from book.on_beat(TICKER, Beat(1, max(t.time_ns for t in trades) + 600 * 10**9, False), offset=10**6)
+    yield from book.on_beat(TICKER, Beat(1, max(t.time_ns for t in trades) + 600 * 10**9, False))
 
 
 @pytest.mark.parametrize("period_seconds", PERIODS)

@@ -1,0 +1,185 @@
+"""Bars that have to be made from stored ticks: a thread that waits until the archive is far enough, and makes them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+import structlog
+
+from relay.errors import RelayError
+from relay.observability import Counters
+from relay.protocol.periods import NANOSECONDS
+from relay.protocol.ranges import Range
+from relay.protocol.v1 import market_pb2
+from relay.tables.offsets import SourceOffsets
+from relay.tables.schema import GAPS_TABLE, STORED_TIME, TICKS_TABLE
+from spark_jobs.jobs.bars.engine.values import Recompute
+from spark_jobs.jobs.bars.messages import BarKey, key_of, message_of_bar, message_of_row
+from spark_jobs.jobs.bars.outlet import BarOutlet, Decided
+from spark_jobs.jobs.bars.stored_bar import bar_of_ticks, gap_book_of
+
+__all__ = ["BarLake", "BarStore", "Placed", "stored_bars"]
+
+_LOG = structlog.get_logger(__name__)
+_ARCHIVE_JOB = "ticks"
+_LOOK_S = 1.0
+_TURN_MAX = 64
+
+
+class BarLake(Protocol):
+    """What is read of the tables; one thread at a time."""
+
+    def offsets(self, name: str, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:
+        """Return up to where a job has stored a table."""
+
+    def log_reached(self, cluster_id: str, topic_id: str) -> Mapping[int, int]:
+        """Return up to where the history topic is in the tables whole."""
+
+    def read_ticks(self, ticker: str, *, within: Range, limit: int | None = None) -> pa.Table:
+        """Return stored ticks, ascending by time and number."""
+
+    def read_gaps(self, ticker: str) -> pa.Table:
+        """Return what was said about gaps, in the order it was said."""
+
+    def last_tick_bars_of(self, keys: pa.Table) -> pa.Table:
+        """Return the last revisions of bars made from ticks."""
+
+    def close(self) -> None:
+        """Let go of the catalog."""
+
+
+class Placed(NamedTuple):
+    """A bucket to be made from the store, and the partition that its ticker's records lie in."""
+
+    bucket: Recompute
+    partition: int
+
+
+def stored_bars(lake: BarLake, keys: Sequence[BarKey]) -> Mapping[BarKey, market_pb2.OHLC]:
+    """Return the last stored revisions of bars, by key."""
+    tickers, periods, starts = zip(*keys, strict=True)
+    wanted = pa.table(
+        {
+            "ticker": pa.array(tickers, pa.string()),
+            "period_seconds": pa.array(periods, pa.int32()),
+            "start": pa.array([start // 1000 for start in starts], pa.int64()).cast(STORED_TIME),
+        }
+    )
+    found = lake.last_tick_bars_of(wanted)
+    at = found.schema.get_field_index("start")
+    rows = found.set_column(at, "start", found["start"].cast(pa.int64())).to_pylist()
+    return {key_of(message): message for message in map(message_of_row, rows)}
+
+
+class BarStore:
+    """Makes bars from what is stored, on a thread of its own.
+
+    Args:
+        open_lake: opens the tables; called on the thread.
+        outlet: where the bars go.
+        cluster_id, topic_id: the log that the archive's offsets must be of.
+        counters: of the process.
+        waiting: what waited when the state was saved.
+    """
+
+    def __init__(
+        self,
+        *,
+        open_lake: Callable[[], BarLake],
+        outlet: BarOutlet,
+        cluster_id: str,
+        topic_id: str,
+        counters: Counters,
+        waiting: Iterable[Placed] = (),
+    ) -> None:
+        self._open_lake, self._outlet, self._counters = open_lake, outlet, counters
+        self._log_id = (cluster_id, topic_id)
+        self._waiting: dict[BarKey, Placed] = {_key(one): one for one in waiting}
+        self._lock, self._wanted, self._closing = threading.Lock(), threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="bar-store", daemon=True)
+        self._thread.start()
+
+    def ask(self, buckets: Iterable[Placed]) -> None:
+        """Have buckets made; a bucket that waits already waits for the later place."""
+        with self._lock:
+            for one in buckets:
+                self._waiting[_key(one)] = one
+        self._wanted.set()
+
+    def waiting(self) -> list[Placed]:
+        """Return what is not made yet."""
+        with self._lock:
+            return list(self._waiting.values())
+
+    def close(self) -> None:
+        """End the thread after the bucket in hand; one that hangs is left behind."""
+        self._closing.set()
+        self._wanted.set()
+        self._thread.join(timeout=10.0)
+
+    def _run(self) -> None:
+        lake: BarLake | None = None
+        while not self._closing.is_set():
+            if not self._waiting:
+                self._wanted.wait()
+                self._wanted.clear()
+                continue
+            try:
+                lake = lake or self._open_lake()
+                made = self._turn(lake)
+            except RelayError as error:
+                made = 0
+                self._counters.add("bars.store.failed")
+                _LOG.warning("bars_not_made_from_store", error_code=error.code, error=str(error))
+            except Exception:  # noqa: BLE001 - a dead thread would leave every later bar unmade
+                made = 0
+                self._counters.add("bars.store.failed")
+                _LOG.exception("bar_store_broke")
+            self._counters.set("bars.store.waiting", len(self._waiting))
+            if not made:
+                self._closing.wait(_LOOK_S)
+        if lake is not None:
+            lake.close()
+
+    def _turn(self, lake: BarLake) -> int:
+        """Make what the archive is far enough for; return how many buckets that were."""
+        ticks, gaps = (
+            lake.offsets(name, job=_ARCHIVE_JOB, cluster_id=self._log_id[0], topic_id=self._log_id[1]).end_offsets
+            for name in (TICKS_TABLE, GAPS_TABLE)
+        )
+        ready = [
+            one
+            for one in self.waiting()
+            if one.bucket.trade_offset < ticks.get(one.partition, 0)
+            and one.bucket.gap_offset < gaps.get(one.partition, 0)
+        ][:_TURN_MAX]
+        decided = []
+        for one in ready:
+            bar = self._make(lake, one.bucket)
+            if bar is not None:
+                decided.append(Decided(bar, max(one.bucket.trade_offset, one.bucket.gap_offset)))
+        self._outlet.publish(decided, stored=lambda keys: stored_bars(lake, keys))
+        with self._lock:
+            for one in ready:
+                if self._waiting.get(_key(one)) is one:
+                    del self._waiting[_key(one)]
+        self._counters.add("bars.store.made", len(decided))
+        return len(ready)
+
+    def _make(self, lake: BarLake, bucket: Recompute) -> market_pb2.OHLC | None:
+        end_ns = bucket.start_ns + bucket.period_seconds * NANOSECONDS
+        bar = bar_of_ticks(
+            lake.read_ticks(bucket.ticker, within=Range(bucket.start_ns, end_ns)),
+            gap_book_of(lake.read_gaps(bucket.ticker)),
+            ticker=bucket.ticker,
+            period_seconds=bucket.period_seconds,
+            start_ns=bucket.start_ns,
+        )
+        return None if bar is None else message_of_bar(bar)
+
+
+def _key(one: Placed) -> BarKey:
+    return (one.bucket.ticker, one.bucket.period_seconds, one.bucket.start_ns)

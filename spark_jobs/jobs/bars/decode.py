@@ -1,0 +1,95 @@
+"""Log records → what the bar engine takes, in the order of the log. Pure: no Spark, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from relay.errors import PeerError
+from relay.protocol.envelope import EnvelopeError, decode_record
+from relay.protocol.periods import check_period
+from relay.protocol.tickers import parse_ticker
+from relay.protocol.v1 import market_pb2, work_pb2
+from spark_jobs.jobs.bars.engine.values import BarTrade, Beat, GapNotice, GapState
+from spark_jobs.jobs.records import Record, records_of
+from spark_jobs.jobs.ticks.decode import check_tick, trade_number
+
+__all__ = ["BarEvent", "PeriodsWanted", "bar_events"]
+
+
+class PeriodsWanted(NamedTuple):
+    """A manager's word: bars of these periods (seconds) are wanted for so long."""
+
+    periods: tuple[int, ...]
+    lease_ms: int
+
+
+class BarEvent(NamedTuple):
+    """One record: its ticker, its place in the log, and what it says."""
+
+    ticker: str
+    partition: int
+    offset: int
+    said: BarTrade | GapNotice | Beat | PeriodsWanted
+
+
+def bar_events(records: pa.Table) -> Iterator[BarEvent]:
+    """Yield what records say, by partition and offset; what is no good is left out (the archive quarantines it).
+
+    Args:
+        records: columns :data:`~spark_jobs.jobs.records.RECORD_COLUMNS`.
+    """
+    for record in records_of(records.sort_by([("partition", "ascending"), ("offset", "ascending")])):
+        try:
+            event = _event(record)
+        except (EnvelopeError, ValueError, PeerError):
+            continue
+        if event is not None:
+            yield event
+
+
+def _event(record: Record) -> BarEvent | None:
+    _, message = decode_record(record.value or b"")
+    if isinstance(message, market_pb2.Tick):
+        check_tick(message, record.key or b"")
+        return BarEvent(message.ticker, record.partition, record.offset, _trade(message, record.offset))
+    if isinstance(message, market_pb2.Heartbeat):
+        if message.source != market_pb2.Heartbeat.INGESTOR or message.ticker.encode() != record.key:
+            return None
+        said = Beat(message.attempt, message.exchange_time_reached, message.state == market_pb2.Heartbeat.DOWN)
+        return BarEvent(message.ticker, record.partition, record.offset, said)
+    if isinstance(message, market_pb2.Gap) and str(parse_ticker(message.ticker)) == message.ticker:
+        return BarEvent(message.ticker, record.partition, record.offset, _gap(message))
+    if isinstance(message, work_pb2.DataRequest) and str(parse_ticker(message.ticker)) == message.ticker:
+        periods = tuple(sorted({check_period(period) for period in message.realtime.ohlc_period_seconds}))
+        return BarEvent(message.ticker, record.partition, record.offset, PeriodsWanted(periods, message.lease_ms))
+    return None
+
+
+def _trade(tick: market_pb2.Tick, offset: int) -> BarTrade:
+    has_quote = tick.HasField("quote_amount") and tick.HasField("quote_decimals")
+    return BarTrade(
+        number=trade_number(tick.trade_id),
+        time_ns=tick.timestamp,
+        price=tick.price,
+        price_decimals=tick.price_decimals,
+        amount=tick.amount,
+        amount_decimals=tick.amount_decimals,
+        quote=tick.quote_amount if has_quote else None,
+        quote_decimals=tick.quote_decimals,
+        taker_buy=tick.taker_buy,
+        offset=offset,
+    )
+
+
+def _gap(gap: market_pb2.Gap) -> GapNotice:
+    first, last = trade_number(gap.from_trade_id), trade_number(gap.to_trade_id)
+    return GapNotice(
+        GapState(market_pb2.Gap.State.Name(gap.state)),
+        first if first >= 0 else None,
+        last if last >= 0 else None,
+        gap.from_time,
+        gap.to_time,
+    )

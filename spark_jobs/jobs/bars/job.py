@@ -1,0 +1,265 @@
+"""The streaming query of bars: Kafka → micro-batches → the bar engine → the log and the manager.
+
+::
+
+    tick topic ──► events in the order of the log ──► engine ──► final bars ──► history topic, then PUSH
+    control topic ─► periods that are wanted              │ └──► running bars ─► PUSH
+                                                          └────► buckets not seen whole ─► store thread ─► as final bars
+
+State is saved whole every few seconds, with the offsets that it has reached. What a batch decides depends on the log
+alone, so records that are read again after a restart decide the same; what was said already is not said again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import structlog
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from relay.errors import RelayError
+from relay.eventlog import CONTROL_TOPIC, HISTORY_TOPIC, TICK_TOPIC, EventLog, LogIdentity, partition_of
+from relay.observability import Counters
+from relay.protocol.periods import NANOSECONDS
+from relay.protocol.v1 import market_pb2
+from relay.tables.offsets import HISTORY_JOB
+from relay.tables.schema import TICK_BARS_TABLE
+from spark_jobs.jobs.bars.bar_store import BarLake, BarStore, Placed
+from spark_jobs.jobs.bars.decode import PeriodsWanted, bar_events
+from spark_jobs.jobs.bars.engine.bar_book import BarBook
+from spark_jobs.jobs.bars.engine.values import BarRules, BarTrade, Beat, GapNotice, MadeBar, Recompute
+from spark_jobs.jobs.bars.messages import message_of_bar
+from spark_jobs.jobs.bars.outlet import BarOutlet, Decided
+from spark_jobs.jobs.bars.state_store import BarsState, StateStore
+from spark_jobs.jobs.bars.wanted import WantedPeriods
+from spark_jobs.jobs.checkpoints import new_checkpoint
+from spark_jobs.jobs.hints import HintSender
+from spark_jobs.jobs.records import RECORD_COLUMNS
+from spark_jobs.jobs.settings import JobSettings
+from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
+
+__all__ = ["BarsJob"]
+
+JOB = "bars"
+_CLOCK_S = 1.0
+_LOG = structlog.get_logger(__name__)
+
+
+class BarsJob:
+    """Runs the query; one instance in the driver, made anew after each failure."""
+
+    def __init__(
+        self,
+        settings: JobSettings,
+        *,
+        session: SparkSession,
+        log: EventLog,
+        open_lake: Callable[[], BarLake],
+        hints: HintSender,
+        counters: Counters,
+    ) -> None:
+        self._settings, self._session, self._log, self._counters = settings, session, log, counters
+        prefix = settings.topic_prefix
+        self._ticks, self._control, self._bars = (prefix + t for t in (TICK_TOPIC, CONTROL_TOPIC, HISTORY_TOPIC))
+        ensure_topics(log, settings)
+        self._identity = log.identity(self._ticks)
+        self._states = StateStore(settings.checkpoint_folder, job=JOB)
+        self._wanted = WantedPeriods(settings.bars_periods)
+        rules = BarRules(
+            lateness_ns=settings.bars_lateness_ms * 1_000_000, keep_ns=settings.bars_keep_seconds * NANOSECONDS
+        )
+        self._book = BarBook(rules, self._wanted.of)
+        state = self._restored()
+        self._reached = dict(state.tick_offsets) if state else self._rebuild_offsets()
+        self._outlet = BarOutlet(
+            log=log,
+            topic=self._bars,
+            hints=hints,
+            starts=self._bar_starts(state, open_lake),
+            source=zlib.crc32(f"{self._identity.cluster_id}/{self._identity.topic_id}".encode()),
+            counters=counters,
+        )
+        self._store = BarStore(
+            open_lake=open_lake,
+            outlet=self._outlet,
+            cluster_id=self._identity.cluster_id,
+            topic_id=self._identity.topic_id,
+            counters=counters,
+            waiting=[_placed(one) for one in state.pending] if state else (),
+        )
+        self._saved_at = time.monotonic()
+        self._lock, self._is_whole = threading.Lock(), True
+        self._closing = threading.Event()
+        self._clock = threading.Thread(target=self._watch_clock, name="bars-clock", daemon=True)
+        self._clock.start()
+
+    def start(self) -> StreamingQuery:
+        """Start the query where the state has come to."""
+        starts = clamped_starts(self._log, {self._ticks: self._reached}, counters=self._counters, job=JOB)
+        # What is wanted is told again every few seconds: the past of that topic means nothing.
+        starts[self._control] = dict(enumerate(self._log.end_offsets(self._control)))
+        source = log_stream(
+            self._session, self._settings, starts, records_max=self._settings.bars_records_per_batch_max
+        )
+        return (
+            source.writeStream.foreachBatch(self._process)
+            .queryName(JOB)
+            .trigger(processingTime=f"{self._settings.bars_trigger_ms} milliseconds")
+            .option("checkpointLocation", new_checkpoint(self._settings.checkpoint_folder, job=JOB))
+            .start()
+        )
+
+    def close(self) -> None:
+        """End the store's thread, and save the state unless a batch was broken off."""
+        self._closing.set()
+        self._clock.join(timeout=10.0)
+        self._store.close()
+        if self._is_whole:
+            self._save()
+
+    def _process(self, frame: DataFrame, _: int) -> None:
+        started = time.monotonic_ns()
+        records = frame.select(*RECORD_COLUMNS).toArrow()
+        ticks = _of_topic(records, self._ticks)
+        with self._lock:
+            self._is_whole = False
+            self._want(_of_topic(records, self._control))
+            self._give([*self._take(ticks), *self._book.on_clock(time.time_ns())])
+            for partition, offset in _last_offsets(ticks).items():
+                self._reached[partition] = offset + 1
+            self._is_whole = True
+        if time.monotonic() - self._saved_at >= self._settings.bars_state_seconds:
+            self._save()
+        self._counters.add("bars.records", len(ticks))
+        self._counters.set("bars.batch.last_ms", (time.monotonic_ns() - started) // 1_000_000)
+
+    def _want(self, records: pa.Table) -> None:
+        for event in bar_events(records):
+            if isinstance(event.said, PeriodsWanted):
+                self._wanted.tell(event.ticker, event.said.periods, lease_ms=event.said.lease_ms)
+        for ticker in self._wanted.changed():
+            self._book.want(ticker)
+
+    def _take(self, records: pa.Table) -> list[tuple[int, MadeBar | Recompute]]:
+        """Return what records decide, with the offset that decided it."""
+        made: list[tuple[int, MadeBar | Recompute]] = []
+        for event in bar_events(records):
+            ticker, said = event.ticker, event.said
+            if isinstance(said, BarTrade):
+                self._book.on_trade(ticker, said)
+            elif isinstance(said, GapNotice):
+                self._book.on_gap(ticker, said, offset=event.offset)
+            elif isinstance(said, Beat):
+                made += [(event.offset, one) for one in self._book.on_beat(ticker, said)]
+        return made
+
+    def _give(self, made: Iterable[tuple[int, MadeBar | Recompute]]) -> None:
+        """Publish final bars, then running ones; hand to the store what it has to make."""
+        decided: list[Decided] = []
+        placed: list[Placed] = []
+        for offset, one in made:
+            if isinstance(one, Recompute):
+                placed.append(Placed(one, partition_of(one.ticker.encode(), self._identity.partitions)))
+                continue
+            message = self._message(one)
+            if message is not None:
+                decided.append(Decided(message, offset))
+        self._outlet.publish(decided)
+        self._store.ask(placed)
+        self._outlet.show(m for m in map(self._message, self._book.running()) if m is not None)
+
+    def _message(self, bar: MadeBar) -> market_pb2.OHLC | None:
+        try:
+            return message_of_bar(bar)
+        except ValueError as error:
+            self._counters.add("bars.unfit")
+            _LOG.error("bar_left_out", ticker=bar.ticker, start_ns=bar.start_ns, error=str(error))
+            return None
+
+    def _watch_clock(self) -> None:
+        """Of feeds that have stopped no record comes that would end their last bars."""
+        while not self._closing.wait(_CLOCK_S):
+            with self._lock:
+                if not self._is_whole:
+                    return
+                try:
+                    self._give(self._book.on_clock(time.time_ns()))
+                except RelayError as error:
+                    _LOG.error("bars_not_given", error_code=error.code, error=str(error))
+
+    def _save(self) -> None:
+        self._saved_at = time.monotonic()
+        # Bars that the store publishes from here on are found behind these offsets.
+        bar_offsets = dict(enumerate(self._log.end_offsets(self._bars)))
+        pending = [(*one.bucket, one.partition) for one in self._store.waiting()]
+        size = self._states.save(
+            BarsState(
+                self._identity.cluster_id,
+                self._identity.topic_id,
+                dict(self._reached),
+                bar_offsets,
+                self._book.encode(),
+                pending,
+            )
+        )
+        self._counters.set("bars.state.bytes", size)
+        self._counters.set("bars.tickers", len(self._book.tickers))
+
+    def _restored(self) -> BarsState | None:
+        state = self._states.load()
+        if state is None:
+            return None
+        if (state.cluster_id, state.topic_id) != (self._identity.cluster_id, self._identity.topic_id):
+            _LOG.error("bars_state_is_of_another_log", cluster_id=state.cluster_id, topic_id=state.topic_id)
+            return None
+        self._book.restore(state.book)
+        return state
+
+    def _rebuild_offsets(self) -> dict[int, int]:
+        """Without a state: as far back in the log as the settings say."""
+        since_ns = time.time_ns() - self._settings.bars_rebuild_hours * 3600 * NANOSECONDS
+        return self._offsets_since(self._ticks, self._identity, since_ns)
+
+    def _bar_starts(self, state: BarsState | None, open_lake: Callable[[], BarLake]) -> dict[int, int]:
+        """From where this job's own bars have to be read: the table must have all that lies before."""
+        identity = self._log.identity(self._bars)
+        if state is not None:
+            starts = dict(state.bar_offsets)
+        else:
+            since_ns = time.time_ns() - (self._settings.bars_rebuild_hours * 3600 + 60) * NANOSECONDS
+            starts = self._offsets_since(self._bars, identity, since_ns)
+        lake = open_lake()
+        try:
+            source = {"cluster_id": identity.cluster_id, "topic_id": identity.topic_id}
+            stored = lake.offsets(TICK_BARS_TABLE, job=HISTORY_JOB, **source).end_offsets
+            passed = lake.log_reached(**source)
+        finally:
+            lake.close()
+        return {p: min(offset, max(stored.get(p, 0), passed.get(p, 0))) for p, offset in starts.items()}
+
+    def _offsets_since(self, topic: str, identity: LogIdentity, since_ns: int) -> dict[int, int]:
+        ends = self._log.end_offsets(topic)
+        found: dict[int, int] = {}
+        for partition in range(identity.partitions):
+            first = self._log.read(topic, partition=partition, from_time_ns=since_ns, limit=1)
+            found[partition] = first[0].position.offset if first else ends[partition]
+        return found
+
+
+def _placed(one: tuple[str, int, int, int, int, int]) -> Placed:
+    return Placed(Recompute(*one[:5]), one[5])
+
+
+def _of_topic(records: pa.Table, topic: str) -> pa.Table:
+    return records.filter(pc.equal(records["topic"], topic))
+
+
+def _last_offsets(records: pa.Table) -> Mapping[int, int]:
+    last = records.group_by("partition").aggregate([("offset", "max")])
+    return dict(zip(last["partition"].to_pylist(), last["offset_max"].to_pylist(), strict=True))
