@@ -20,6 +20,8 @@ NAMES = (
     "websocket_library",
     "live_latency",
     "sdk_ticks",
+    "triggers",
+    "live_bars",
 )
 
 

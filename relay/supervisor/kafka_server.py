@@ -116,7 +116,8 @@ class KafkaServer:
                 *self._java("64m"),
                 "kafka.tools.StorageTool",
                 "format",
-                *("-t", cluster_id),
+                # One id of 64 begins with a dash and would be read as an option of its own.
+                f"--cluster-id={cluster_id}",
                 *("-c", str(self.folder / "server.properties")),
                 "--ignore-formatted",
             ],

@@ -8,12 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import psutil
 import pytest
 
 from relay.supervisor.children import Child, is_ready
+from relay.supervisor.jars_store import ensure_jars
+from relay.supervisor.java import find_java
+from relay.supervisor.kafka_server import KafkaServer
 from relay.supervisor.plan import Part
 from relay.supervisor.settings import UpSettings
 from relay.supervisor.supervise import Supervisor
@@ -145,3 +149,11 @@ def test_a_port_that_another_process_holds_makes_no_part_ready():
         finally:
             other.kill()
             other.wait()
+
+
+def test_a_cluster_id_that_begins_with_a_dash_is_an_id_and_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    dashed = uuid.UUID(bytes=b"\xf8" + bytes(15), version=4)
+    monkeypatch.setattr("relay.supervisor.kafka_server.uuid.uuid4", lambda: dashed)
+    java = find_java()
+    KafkaServer(java, ensure_jars("kafka", java, say=print), tmp_path / "kafka", free_port(), free_port()).prepare()
+    assert "cluster.id=-" in (tmp_path / "kafka" / "data" / "meta.properties").read_text()

@@ -16,7 +16,7 @@ from spark_jobs.jobs.bars.engine.values import BarTrade, Beat, GapNotice, GapSta
 from spark_jobs.jobs.records import Record, records_of
 from spark_jobs.jobs.ticks.decode import check_tick, trade_number
 
-__all__ = ["BarEvent", "PeriodsWanted", "bar_events"]
+__all__ = ["BarEvent", "PeriodsWanted", "bar_event", "bar_events"]
 
 
 class PeriodsWanted(NamedTuple):
@@ -42,12 +42,17 @@ def bar_events(records: pa.Table) -> Iterator[BarEvent]:
         records: columns :data:`~spark_jobs.jobs.records.RECORD_COLUMNS`.
     """
     for record in records_of(records.sort_by([("partition", "ascending"), ("offset", "ascending")])):
-        try:
-            event = _event(record)
-        except (EnvelopeError, ValueError, PeerError):
-            continue
+        event = bar_event(record)
         if event is not None:
             yield event
+
+
+def bar_event(record: Record) -> BarEvent | None:
+    """Return what a record says; None when that is nothing for bars, or no good."""
+    try:
+        return _event(record)
+    except (EnvelopeError, ValueError, PeerError):
+        return None
 
 
 def _event(record: Record) -> BarEvent | None:

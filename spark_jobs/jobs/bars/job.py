@@ -31,7 +31,7 @@ from relay.protocol.v1 import market_pb2
 from relay.tables.offsets import HISTORY_JOB
 from relay.tables.schema import TICK_BARS_TABLE
 from spark_jobs.jobs.bars.bar_store import BarLake, BarStore, Placed
-from spark_jobs.jobs.bars.decode import PeriodsWanted, bar_events
+from spark_jobs.jobs.bars.decode import BarEvent, PeriodsWanted, bar_event, bar_events
 from spark_jobs.jobs.bars.engine.bar_book import BarBook
 from spark_jobs.jobs.bars.engine.values import BarRules, BarTrade, Beat, GapNotice, MadeBar, Recompute
 from spark_jobs.jobs.bars.messages import message_of_bar
@@ -40,7 +40,7 @@ from spark_jobs.jobs.bars.state_store import BarsState, StateStore
 from spark_jobs.jobs.bars.wanted import WantedPeriods
 from spark_jobs.jobs.checkpoints import new_checkpoint
 from spark_jobs.jobs.hints import HintSender
-from spark_jobs.jobs.records import RECORD_COLUMNS
+from spark_jobs.jobs.records import RECORD_COLUMNS, Record
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
 
@@ -48,6 +48,7 @@ __all__ = ["BarsJob"]
 
 JOB = "bars"
 _CLOCK_S = 1.0
+_WANTED_LATELY_NS = 60 * NANOSECONDS
 _LOG = structlog.get_logger(__name__)
 
 
@@ -71,6 +72,7 @@ class BarsJob:
         self._identity = log.identity(self._ticks)
         self._states = StateStore(settings.checkpoint_folder, job=JOB)
         self._wanted = WantedPeriods(settings.bars_periods)
+        self._read_wanted()
         rules = BarRules(
             lateness_ns=settings.bars_lateness_ms * 1_000_000, keep_ns=settings.bars_keep_seconds * NANOSECONDS
         )
@@ -102,7 +104,7 @@ class BarsJob:
     def start(self) -> StreamingQuery:
         """Start the query where the state has come to."""
         starts = clamped_starts(self._log, {self._ticks: self._reached}, counters=self._counters, job=JOB)
-        # What is wanted is told again every few seconds: the past of that topic means nothing.
+        # What was wanted lately has been read; it is told again every few seconds.
         starts[self._control] = dict(enumerate(self._log.end_offsets(self._control)))
         source = log_stream(
             self._session, self._settings, starts, records_max=self._settings.bars_records_per_batch_max
@@ -139,10 +141,21 @@ class BarsJob:
         self._counters.add("bars.records", len(ticks))
         self._counters.set("bars.batch.last_ms", (time.monotonic_ns() - started) // 1_000_000)
 
+    def _read_wanted(self) -> None:
+        """Learn what is wanted now, before the first tick: a period that is not wanted has no bars."""
+        since_ns = time.time_ns() - _WANTED_LATELY_NS
+        for partition in range(len(self._log.end_offsets(self._control))):
+            for found in self._log.read(self._control, partition=partition, from_time_ns=since_ns, limit=10_000):
+                at = found.position
+                self._told(bar_event(Record(at.topic, at.partition, at.offset, found.key, found.value)))
+
+    def _told(self, event: BarEvent | None) -> None:
+        if event is not None and isinstance(event.said, PeriodsWanted):
+            self._wanted.tell(event.ticker, event.said.periods, lease_ms=event.said.lease_ms)
+
     def _want(self, records: pa.Table) -> None:
         for event in bar_events(records):
-            if isinstance(event.said, PeriodsWanted):
-                self._wanted.tell(event.ticker, event.said.periods, lease_ms=event.said.lease_ms)
+            self._told(event)
         for ticker in self._wanted.changed():
             self._book.want(ticker)
 
