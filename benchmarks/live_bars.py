@@ -78,7 +78,7 @@ class _World:
             topic_partitions=6,
             manager_notification_endpoint=f"tcp://127.0.0.1:{self.pull_port}",
             status_port=self.status_port,
-            bars_periods=json.dumps(_PERIODS),
+            bars_periods=_PERIODS,
         )
         self.log: EventLog = KafkaEventLog(kafka.bootstrap_servers, client_id="benchmark")
         self.log.ensure_topics(platform_topics(prefix=self.prefix, partitions=6, retention_hours=1))

@@ -1,0 +1,1 @@
+"""Triggers: patterns of market events, matched by event time."""

@@ -1,0 +1,1 @@
+"""The matcher, pure: no Spark, no clock, no I/O. The batching and the order of what comes in change no firing."""
