@@ -22,6 +22,7 @@ NAMES = (
     "sdk_ticks",
     "triggers",
     "live_bars",
+    "bar_states",
 )
 
 
