@@ -104,6 +104,7 @@ class BarsJob:
     def start(self) -> StreamingQuery:
         """Start the query where the state has come to."""
         starts = clamped_starts(self._log, {self._ticks: self._reached}, counters=self._counters, job=JOB)
+        self._doubt({p for p, offset in starts[self._ticks].items() if offset != self._reached[p]})
         # What was wanted lately has been read; it is told again every few seconds.
         starts[self._control] = dict(enumerate(self._log.end_offsets(self._control)))
         source = log_stream(
@@ -116,6 +117,16 @@ class BarsJob:
             .option("checkpointLocation", new_checkpoint(self._settings.checkpoint_folder, job=JOB))
             .start()
         )
+
+    def _doubt(self, partitions: set[int]) -> None:
+        """The log has lost what lies between the state and its oldest record: the archive may have it."""
+        for ticker in self._book.tickers:
+            if self._partition(ticker) in partitions:
+                self._counters.add("bars.tickers.doubted")
+                self._book.doubt(ticker)
+
+    def _partition(self, ticker: str) -> int:
+        return partition_of(ticker.encode(), self._identity.partitions)
 
     def close(self) -> None:
         """End the store's thread, and save the state unless a batch was broken off."""
@@ -178,7 +189,7 @@ class BarsJob:
         placed: list[Placed] = []
         for offset, one in made:
             if isinstance(one, Recompute):
-                placed.append(Placed(one, partition_of(one.ticker.encode(), self._identity.partitions)))
+                placed.append(Placed(one, self._partition(one.ticker)))
                 continue
             message = self._message(one)
             if message is not None:

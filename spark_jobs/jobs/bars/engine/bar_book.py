@@ -42,6 +42,11 @@ class BarBook:
         if state is not None:
             state.want(self._periods(ticker))
 
+    def doubt(self, ticker: str) -> None:
+        """Records of a ticker are missing between those that were taken and those that come."""
+        for series in self._tickers[ticker].series.values():
+            series.doubt()
+
     def on_trade(self, ticker: str, trade: BarTrade) -> None:
         """Take a trade."""
         self._moving.add(ticker)

@@ -88,6 +88,15 @@ class Series(msgspec.Struct):
             self.active_ns = time_ns + 1
             self.floor_ns = self.start_of(self.active_ns)
 
+    def doubt(self) -> None:
+        """Records are missing from here on: what is not final has to come from the store, as at a first beat."""
+        self.stored.update(self.open, self.touched)
+        self.open.clear()
+        self.closed.clear()
+        self.touched.clear()
+        self.moving.clear()
+        self.active_ns = self.floor_ns = ENDLESS_NS
+
     def settle(
         self, gaps: GapBook, *, limit_ns: int, keep_ns: int, is_down: bool, offsets: tuple[int, int]
     ) -> list[MadeBar | Recompute]:

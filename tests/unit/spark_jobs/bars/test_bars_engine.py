@@ -210,6 +210,17 @@ def test_numbers_of_other_scales_are_brought_together_exactly() -> None:
     assert (bar.quote_decimals, bar.quote) == (11, 101 * 10**7 + 1_005 * 5)
 
 
+def test_after_records_that_are_missing_what_was_not_final_comes_from_the_store() -> None:
+    world = warm()
+    world.read([trade(2, 61), beat(62)])
+    lost = trade(3, 63, 777)._replace(offset=world.offset)
+    world.stored[3], world.offset = lost, world.offset + 1
+    world.book.doubt(TICKER)
+    world.read([trade(4, 64), beat(65), trade(5, 130), beat(180)])
+    assert told(world.said[1:]) == [(60, 0, False), (120, 0, False)]
+    assert (world.said[1].high, world.said[1].trades) == (777, 3)
+
+
 def test_state_that_is_cut_or_damaged_is_refused() -> None:
     world = warm()
     world.read([trade(2, 61), gap(GapState.OPEN, 3, 3, 61, 70), trade(4, 70)])
