@@ -1,4 +1,4 @@
-"""One platform for all end-to-end tests; each uses ranges of its own."""
+"""One platform for all end-to-end tests, gone before the others begin; each uses ranges of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.support.platform import Platform
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     running = Platform(tmp_path_factory.mktemp("platform") / "data")
     yield running
