@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize(
     ("name", "cases", "ratio"),
     [
-        ("submit_ack", 6, "p50_to_echo_1_in_flight"),
+        pytest.param("submit_ack", 6, "p50_to_echo_1_in_flight", marks=pytest.mark.soak),
         ("fan_out", 6, "cpu_fast_path_1_subscribers_to_proxy"),
         ("decode_merge", 2, "decode_to_parquet_write"),
         ("live_parse", 12, "time_Binance_to_plain"),

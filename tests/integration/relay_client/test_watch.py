@@ -1,4 +1,4 @@
-"""``relay watch`` as a process."""
+"""``relay watch``."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ import pyarrow.parquet as pq
 from relay_client import Tick
 from relay_client.cli.watch_view import TickerStats, WatchView
 from tests.support.client_world import BTC, GatewayWorld
+from tests.support.commands import run_command
 from tests.support.live_world import BTC_TICK, tick
 from tests.support.processes import Process, wait_until
 
 
 def watch(world: GatewayWorld, folder: Path, *arguments: str) -> Process:
-    environment = {
+    command = [sys.executable, "-c", "from relay.cli import main; main()", "watch", *arguments]
+    return Process(command, log=folder / "watch.log", environment=addresses(world))
+
+
+def addresses(world: GatewayWorld) -> dict[str, str]:
+    return {
         "RELAY_CLIENT_REQUEST_PORT": str(world.ports["request"]),
         "RELAY_CLIENT_SUBSCRIBE_PORT": str(world.ports["subscribe"]),
     }
-    command = [sys.executable, "-c", "from relay.cli import main; main()", "watch", *arguments]
-    return Process(command, log=folder / "watch.log", environment=environment)
 
 
 def ended(process: Process) -> int:
@@ -56,18 +60,21 @@ def test_ctrl_c_leaves_a_whole_file_and_ends_with_130(world, live, tmp_path):
     assert [p.name for p in tmp_path.iterdir() if p.name.endswith(".unfinished")] == []
 
 
-def test_an_unknown_ticker_ends_with_3_a_wrong_argument_with_2_and_a_silent_relay_with_4(world, live, tmp_path):
-    assert ended(watch(world, tmp_path, "NO/SUCH.BINANCE")) == 3
-    assert ended(watch(world, tmp_path)) == 2
-    assert ended(watch(world, tmp_path, BTC, "--output", "ticks.csv")) == 2
+def test_an_unknown_ticker_ends_with_3_a_wrong_argument_with_2_and_a_silent_relay_with_4(world, live):
+    def exit_code(*arguments: str) -> int:
+        return run_command(["watch", *arguments], environment=addresses(world)).returncode
+
+    assert exit_code("NO/SUCH.BINANCE") == 3
+    assert exit_code() == 2
+    assert exit_code(BTC, "--output", "ticks.csv") == 2
     world.gateway.kill()
-    assert ended(watch(world, tmp_path, BTC, "--timeout", "1")) == 4
+    assert exit_code(BTC, "--timeout", "1") == 4
 
 
-def test_after_its_seconds_it_ends_well_without_a_tick(world, live, tmp_path):
-    process = watch(world, tmp_path, BTC, "--seconds", "1")
-    assert ended(process) == 0
-    assert "nothing received" in process.tail()
+def test_after_its_seconds_it_ends_well_without_a_tick(world, live):
+    done = run_command(["watch", BTC, "--seconds", "1"], environment=addresses(world))
+    assert done.returncode == 0
+    assert "nothing received" in done.stdout + done.stderr
 
 
 def test_the_table_shows_price_size_rate_latency_and_state(world, live):

@@ -80,6 +80,10 @@ def stored(job, period_seconds: int) -> list[tuple]:
     return list(zip(table["start"].cast("int64").to_pylist(), *(table[n].to_pylist() for n in names), strict=True))
 
 
+def archived(job) -> list[int]:
+    return job.lake().read_ticks(TICKER, within=EVERYTHING)["trade_number"].to_pylist()
+
+
 def logged(job) -> Iterator[market_pb2.OHLC]:
     offset = 0
     partition = job.log.append(job.topic, key=TICKER.encode(), value=b"\x01").result(30).partition
@@ -110,6 +114,7 @@ def test_recorded_trades_give_the_recorded_candles_over_a_kill_and_a_late_trade(
             RELAY_JOB_BARS_PERIODS="[60, 300]",
             RELAY_JOB_BARS_STATE_SECONDS="1",
             RELAY_JOB_TICKS_TRIGGER_SECONDS="1",
+            RELAY_JOB_DRIVER_RECORDS_MAX="10000",
         )
 
     context = zmq.Context()
@@ -131,6 +136,8 @@ def test_recorded_trades_give_the_recorded_candles_over_a_kill_and_a_late_trade(
         wait_until(lambda: len(stored(job, 60)) == len(expected[60]), what="all minutes", deadline_s=180)
         wait_until(lambda: len(stored(job, 300)) == len(expected[300]), what="all five minutes", deadline_s=60)
         assert {period: stored(job, period) for period in PERIODS} == expected
+        traded = sorted({int(tick.trade_id) for tick in ticks})
+        wait_until(lambda: sorted(archived(job)) == traded, what="every trade once in the archive")
         assert isinstance(decode(pull.recv_multipart()[1:], Channel.NOTIFICATION).message, market_pb2.OHLC)
 
         # A trade that comes days late: its bucket is made anew from what is stored.

@@ -29,6 +29,7 @@ def tick(number: int) -> bytes:
     )
 
 
+@pytest.mark.soak
 def test_ticks_are_archived_once_over_a_kill_and_a_lost_checkpoint_case_129(history_job):
     job = history_job()
     topic = job.prefix + TICK_TOPIC
