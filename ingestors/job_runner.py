@@ -21,6 +21,7 @@ from ingestors.engine.commands import (
     Finish,
     Wait,
 )
+from ingestors.engine.day_statistics import statistics_records
 from ingestors.engine.history import HistoryEngine
 from ingestors.engine.job_state import JobResult
 from ingestors.engine.listings import market_record
@@ -29,8 +30,9 @@ from ingestors.engine.retry import GiveUp, Park, RetryPolicy
 from ingestors.engine.values import Listing
 from ingestors.exchanges.exchange import Exchange
 from ingestors.log_writer import AttemptLog, Progress
+from ingestors.statistics_fetch import fetch_statistics
 from relay.errors import PeerError, RelayError
-from relay.eventlog import HISTORY_TOPIC, SYMBOL_TOPIC, EventLog
+from relay.eventlog import HISTORY_TOPIC, SYMBOL_TOPIC, TICKER_STATS_TOPIC, EventLog
 from relay.observability import Counters
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import check_period
@@ -42,6 +44,7 @@ __all__ = ["BannedError", "JobRunner"]
 
 _LOG = structlog.get_logger(__name__)
 T = TypeVar("T")
+_TOPICS = {work_pb2.DataRequest.SYMBOLS: SYMBOL_TOPIC, work_pb2.DataRequest.STATISTICS: TICKER_STATS_TOPIC}
 
 
 class BannedError(RelayError):
@@ -94,30 +97,47 @@ class JobRunner:
             StorageError: the event log refuses its records for good.
         """
         exchange = self._exchanges[request.ticker.rpartition(".")[2]]
-        is_symbols = request.type == work_pb2.DataRequest.SYMBOLS
         attempt = AttemptLog(
             self._log,
-            topic=self._topic_prefix + (SYMBOL_TOPIC if is_symbols else HISTORY_TOPIC),
+            topic=self._topic_prefix + _TOPICS.get(request.type, HISTORY_TOPIC),
             clock=self._clock,
             counters=self._counters,
             progress=progress,
         )
         try:
-            if is_symbols:
-                return await self._symbols(exchange, attempt)
+            if request.type == work_pb2.DataRequest.SYMBOLS:
+                return await self._symbols(exchange, attempt, listing_id=f"{request.job_id}:{request.attempt}")
+            if request.type == work_pb2.DataRequest.STATISTICS:
+                return await self._statistics(exchange, attempt)
             return await self._history(exchange, request, attempt)
         finally:
             await attempt.abandon()
 
-    async def _symbols(self, exchange: Exchange, attempt: AttemptLog) -> JobResult:
+    async def _symbols(self, exchange: Exchange, attempt: AttemptLog, *, listing_id: str) -> JobResult:
         try:
             listings = await self._call(exchange.markets.all)
         except RelayError as error:
             return _failed(error)
         for listing in listings.values():
-            await attempt.emit_market(self._market(exchange, listing))
+            market = self._market(exchange, listing)
+            # Whoever has all records of an answer knows what is not listed any more.
+            market.listing_id, market.listing_count = listing_id, len(listings)
+            await attempt.emit_market(market)
         await attempt.settle()
         return JobResult(True, len(listings))
+
+    async def _statistics(self, exchange: Exchange, attempt: AttemptLog) -> JobResult:
+        try:
+            rows, bad_count = await fetch_statistics(exchange, self._call, now_ns=self._clock.wall_ns)
+        except RelayError as error:
+            return _failed(error)
+        self._counters.add("statistics.bad_rows", bad_count)
+        parts = statistics_records(exchange.name, rows, generated_at_ns=self._clock.wall_ns(), limits=self._limits)
+        for part in parts:
+            await attempt.emit_statistics(part)
+        await attempt.settle()
+        _LOG.info("statistics_fetched", exchange=exchange.name, rows=len(rows), bad=bad_count, records=len(parts))
+        return JobResult(True, len(rows))
 
     async def _history(self, exchange: Exchange, request: work_pb2.DataRequest, attempt: AttemptLog) -> JobResult:
         market = market_pb2.Market(market_id=request.ticker, exchange_id=exchange.name)

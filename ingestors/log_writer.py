@@ -63,6 +63,10 @@ class AttemptLog:
         """Append a market record, keyed by its ticker."""
         await self._start(self._write_market(market))
 
+    async def emit_statistics(self, part: market_pb2.Ticker24h) -> None:
+        """Append a part of an exchange's statistics, keyed by the exchange."""
+        await self._start(self._write_statistics(part))
+
     async def settle(self) -> None:
         """Wait until everything appended is acknowledged."""
         while self._outstanding:
@@ -100,6 +104,12 @@ class AttemptLog:
         self._counters.add("symbols.markets")
         self._rows += 1
         self._progress(self._rows, (), market.updated_at)
+
+    async def _write_statistics(self, part: market_pb2.Ticker24h) -> None:
+        await self._write(part.exchange_id, part)
+        self._counters.add("statistics.records")
+        self._rows += len(part.tickers)
+        self._progress(self._rows, (), part.generated_at)
 
     async def _write(self, key: str, message: Message) -> None:
         """Append until the log acknowledges; while it is away the record waits."""

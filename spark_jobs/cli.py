@@ -9,7 +9,7 @@ import click
 
 __all__ = ["command"]
 
-_NAMES = ["history", "ticks", "bars", "archive"]
+_NAMES = ["history", "ticks", "bars", "triggers", "archive"]
 
 
 @click.command("job")
@@ -27,6 +27,7 @@ def command(
     history   event log -> Iceberg tables market.ohlc, market.tick_bars, market.coverage, market.symbol_metadata
     ticks     event log -> Iceberg tables market.ticks, market.gaps
     bars      ticks of the event log -> bars: running ones to subscribers, final ones also to the event log
+    triggers  ticks of the event log -> events of the triggers that clients registered: to the log, then to clients
     archive   write the class archive that makes the next starts faster, and end
 
     On a cluster: spark-submit --master ... --jars CONNECTORS spark_jobs/jobs/submit.py history

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ingestors.engine.bars_reader import BarsWanted
 from ingestors.engine.budget import BudgetLimits
+from ingestors.engine.day_statistics import StatisticsPage
 from ingestors.engine.outcomes import HttpAnswer, OutcomeKind
 from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import EXACT, Bar, BarsPage, Capabilities, Listing, ListingStatus, Trade, TradesPage
@@ -23,6 +24,8 @@ from ingestors.exchanges.numbers import (
     read_trades,
     whole,
 )
+from ingestors.exchanges.port import StatisticsCall
+from ingestors.exchanges.statistics_rows import by_native_symbol, read_binance_row, read_statistics
 from relay.protocol.times import magnitude_unit
 
 __all__ = ["DEFAULT_LIMITS", "DIALECT", "BinanceAdapter"]
@@ -150,6 +153,20 @@ class BinanceAdapter:
                 return None
             self._listed_ns[symbol] = _time_ns(found[0][0][0])
         return self._listed_ns[symbol]
+
+    def statistics_calls(
+        self, listings: Mapping[str, Listing], *, now_ns: Callable[[], int]
+    ) -> Sequence[StatisticsCall]:
+        """See the port; one call of weight 80."""
+        del now_ns
+        known = by_native_symbol(listings)
+
+        async def fetch() -> StatisticsPage:
+            answer = await self._host.get("/api/v3/ticker/24hr", weight=80)
+            rows = as_list(answer.json, "24 h statistics")
+            return read_statistics(((str(row.get("symbol")), row) for row in rows), known, read_binance_row)
+
+        return [fetch]
 
     async def close(self) -> None:
         """See the port."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ingestors.engine.bars_reader import BarsWanted
+from ingestors.engine.day_statistics import StatisticsPage
 from ingestors.engine.outcomes import ExchangeError, Outcome, OutcomeKind
 from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import Bar, BarsPage, Capabilities, Fidelity, Listing, ListingStatus, TradesPage
 from ingestors.exchanges.market_list import make_ticker
 from ingestors.exchanges.numbers import decode_json, increment, number, read_bars, whole
+from ingestors.exchanges.port import StatisticsCall
+from ingestors.exchanges.statistics_rows import by_native_symbol, read_ccxt_row, read_statistics
 from relay.errors import PeerError, SettingsError
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import WEEK_SECONDS, parse_period
@@ -118,6 +122,21 @@ class CcxtAdapter:
         """See the port; unknown."""
         del listing, before_ns
         return None
+
+    def statistics_calls(
+        self, listings: Mapping[str, Listing], *, now_ns: Callable[[], int]
+    ) -> Sequence[StatisticsCall]:
+        """See the port; only where the exchange tells of all markets at once."""
+        known = by_native_symbol(listings)
+
+        async def fetch() -> StatisticsPage:
+            if not self._client.has.get("fetchTickers"):
+                raise ExchangeError(Outcome(OutcomeKind.UNKNOWN, f"{self._exchange}: no 24 h statistics through ccxt"))
+            entries: Mapping[str, Any] = await self._call("fetch_tickers")
+            spot = ((symbol, entry) for symbol, entry in entries.items() if symbol in known)
+            return read_statistics(spot, known, partial(read_ccxt_row, time_ns=now_ns()))
+
+        return [fetch]
 
     async def close(self) -> None:
         """See the port."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ingestors.engine.bars_reader import BarsWanted
 from ingestors.engine.budget import BudgetLimits
+from ingestors.engine.day_statistics import StatisticsPage
 from ingestors.engine.outcomes import ExchangeError, HttpAnswer, Outcome, OutcomeKind
 from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import (
@@ -23,6 +25,8 @@ from ingestors.exchanges.http import Dialect, HostClient
 from ingestors.exchanges.listing_search import ListingSearch
 from ingestors.exchanges.market_list import make_ticker
 from ingestors.exchanges.numbers import as_list, as_object, increment, number, read_bars, read_trades, whole
+from ingestors.exchanges.port import StatisticsCall
+from ingestors.exchanges.statistics_rows import by_native_symbol, read_coinbase_stats, read_statistics
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.times import format_ns, parse_iso_ns
 
@@ -112,6 +116,20 @@ class CoinbaseAdapter:
             before_ns=before_ns,
             now=self.server_time_ns,
         )
+
+    def statistics_calls(
+        self, listings: Mapping[str, Listing], *, now_ns: Callable[[], int]
+    ) -> Sequence[StatisticsCall]:
+        """See the port; no documented endpoint tells of all products, so each one that trades is asked for."""
+        known = by_native_symbol(listings)
+
+        async def fetch(symbol: str) -> StatisticsPage:
+            answer = await self._host.get(f"/products/{symbol}/stats", endpoint="stats")
+            entry = as_object(answer.json, "24 h statistics")
+            return read_statistics([(symbol, entry)], known, partial(read_coinbase_stats, time_ns=now_ns()))
+
+        trading = [listing for listing in listings.values() if listing.status is ListingStatus.ACTIVE]
+        return [partial(fetch, listing.native_symbol) for listing in trading]
 
     async def close(self) -> None:
         """See the port."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ingestors.engine.bars_reader import BarsWanted
 from ingestors.engine.budget import BudgetLimits
+from ingestors.engine.day_statistics import StatisticsPage
 from ingestors.engine.outcomes import ExchangeError, HttpAnswer, Outcome, OutcomeKind
 from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import Bar, BarsPage, Capabilities, Listing, RowOrder, TradesPage
@@ -15,6 +17,8 @@ from ingestors.exchanges.http import Dialect, HostClient
 from ingestors.exchanges.listing_search import ListingSearch
 from ingestors.exchanges.market_list import make_ticker
 from ingestors.exchanges.numbers import as_list, as_object, increment, number, read_bars, whole
+from ingestors.exchanges.port import StatisticsCall
+from ingestors.exchanges.statistics_rows import by_native_symbol, read_advanced_product, read_statistics
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.times import parse_iso_ns
 
@@ -76,9 +80,7 @@ class CoinbaseAdvancedAdapter:
 
     async def markets(self) -> Mapping[str, Listing]:
         """See the port; spot products only."""
-        answer = await self._host.get(f"{_BASE}/market/products", {"product_type": "SPOT"})
-        products = as_list(as_object(answer.json, "products").get("products"), "products")
-        listings = (self._listing(entry) for entry in products)
+        listings = (self._listing(entry) for entry in await self._products())
         return {str(listing.ticker): listing for listing in listings if listing is not None}
 
     async def fetch_bars_page(self, listing: Listing, wanted: BarsWanted) -> BarsPage:
@@ -113,12 +115,30 @@ class CoinbaseAdvancedAdapter:
             now=self.server_time_ns,
         )
 
+    def statistics_calls(
+        self, listings: Mapping[str, Listing], *, now_ns: Callable[[], int]
+    ) -> Sequence[StatisticsCall]:
+        """See the port; the list of products holds the numbers."""
+        known = by_native_symbol(listings)
+
+        async def fetch() -> StatisticsPage:
+            entries = await self._products()
+            read = partial(read_advanced_product, time_ns=now_ns())
+            spot = ((str(entry.get("product_id")), entry) for entry in entries if _is_spot(entry))
+            return read_statistics(spot, known, read)
+
+        return [fetch]
+
     async def close(self) -> None:
         """See the port."""
         await self._host.close()
 
+    async def _products(self) -> list[Any]:
+        answer = await self._host.get(f"{_BASE}/market/products", {"product_type": "SPOT"})
+        return as_list(as_object(answer.json, "products").get("products"), "products")
+
     def _listing(self, entry: Mapping[str, Any]) -> Listing | None:
-        if entry.get("product_type", "SPOT") != "SPOT":
+        if not _is_spot(entry):
             return None
         exchange = self._capabilities.exchange
         ticker = make_ticker(str(entry["base_currency_id"]), str(entry["quote_currency_id"]), exchange)
@@ -138,6 +158,10 @@ class CoinbaseAdvancedAdapter:
             alias_of=None if alias_ticker is None else str(alias_ticker),
             history_start_ns=self._search.known_ns(str(entry["product_id"])),
         )
+
+
+def _is_spot(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("product_type", "SPOT") == "SPOT")
 
 
 def _bar(row: Mapping[str, Any]) -> Bar:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ingestors.engine.bars_reader import BarsWanted
 from ingestors.engine.budget import BudgetLimits
+from ingestors.engine.day_statistics import StatisticsPage
 from ingestors.engine.outcomes import ExchangeError, HttpAnswer, Outcome, OutcomeKind
 from ingestors.engine.trades_reader import TradesWanted
 from ingestors.engine.values import Bar, BarsPage, Capabilities, Listing, ListingStatus, Trade, TradesPage
@@ -22,6 +24,8 @@ from ingestors.exchanges.numbers import (
     seconds_ns,
     whole,
 )
+from ingestors.exchanges.port import StatisticsCall
+from ingestors.exchanges.statistics_rows import by_native_symbol, read_kraken_entry, read_statistics
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.tickers import Ticker
 
@@ -75,6 +79,7 @@ class KrakenAdapter:
     def __init__(self, host: HostClient, *, exchange: str = "KRAKEN") -> None:
         self._host = host
         self._listed_ns: dict[str, int | None] = {}
+        self._altnames: dict[str, str] = {}
         self._capabilities = Capabilities(
             exchange=exchange,
             native_periods=_PERIODS,
@@ -101,6 +106,7 @@ class KrakenAdapter:
     async def markets(self) -> Mapping[str, Listing]:
         """See the port."""
         pairs = as_object(await self._result("AssetPairs", {}), "AssetPairs")
+        self._altnames = {name: str(entry.get("altname") or name) for name, entry in pairs.items()}
         listings = (self._listing(name, entry) for name, entry in pairs.items())
         return {str(listing.ticker): listing for listing in listings if listing is not None}
 
@@ -133,6 +139,20 @@ class KrakenAdapter:
     async def _first_trade_ns(self, listing: Listing, *, count: int) -> int | None:
         page = await self._trades(listing, since="0", count=count)
         return min((trade.time_ns for trade in page.trades), default=None)
+
+    def statistics_calls(
+        self, listings: Mapping[str, Listing], *, now_ns: Callable[[], int]
+    ) -> Sequence[StatisticsCall]:
+        """See the port; one call, whose keys are the pairs' canonical names."""
+
+        async def fetch() -> StatisticsPage:
+            entries = as_object(await self._result("Ticker", {}), "Ticker")
+            read = partial(read_kraken_entry, time_ns=now_ns())
+            known = by_native_symbol(listings)
+            named = ((self._altnames.get(name, name), entry) for name, entry in entries.items())
+            return read_statistics(named, known, read)
+
+        return [fetch]
 
     async def close(self) -> None:
         """See the port."""

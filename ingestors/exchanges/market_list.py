@@ -40,6 +40,13 @@ class MarketList:
         self._fetched_ns = self._clock.monotonic_ns()
         return self._listings
 
+    async def recent(self) -> Mapping[str, Listing]:
+        """Return the list, fetched anew when it is old."""
+        async with self._turn:
+            if self._fetched_ns is None or self._age_ns() > FRESH_NS:
+                await self.all()
+            return self._listings
+
     async def find(self, ticker: str) -> Listing:
         """Return a ticker's listing, fetching the list when it is old or does not hold the ticker.
 

@@ -20,6 +20,7 @@ from ingestors.simulation.binance_parameters import (
 )
 from ingestors.simulation.binance_shapes import agg_trade_row, kline_row, symbol_entry, trade_row
 from ingestors.simulation.candle_pages import newest_candles, oldest_candles
+from ingestors.simulation.day_window import binance_day, day_window
 from ingestors.simulation.grids import Grid
 from ingestors.simulation.limits import Limits, WeightWindow
 from ingestors.simulation.listings import BINANCE
@@ -36,6 +37,7 @@ _WEIGHTS = {
     "/api/v3/aggTrades": 4,
     "/api/v3/trades": 25,
     "/api/v3/historicalTrades": 25,
+    "/api/v3/ticker/24hr": 80,
 }
 
 
@@ -68,6 +70,7 @@ class BinanceRest:
             "/api/v3/aggTrades": self._agg_trades,
             "/api/v3/trades": self._trades,
             "/api/v3/historicalTrades": self._historical_trades,
+            "/api/v3/ticker/24hr": self._day,
         }
 
     def admit(self, call: Call) -> Answer | None:
@@ -156,6 +159,13 @@ class BinanceRest:
         source = self._market(symbol_of(call), call)
         end = source.position_at(call.visible.until_ns)
         return _trade_page(call, source, start=_from_id(call, source), end=end, row=trade_row)
+
+    def _day(self, call: Call) -> Answer:
+        check_known(call, "symbol", "type")
+        if "symbol" in call.parameters:
+            return json_answer(binance_day(day_window(self._market(symbol_of(call), call), now_ns=call.now_ns)))
+        listed = [source for source in self._markets.values() if source.listing.listed_ns <= call.now_ns]
+        return json_answer([binance_day(day_window(source, now_ns=call.now_ns)) for source in listed])
 
     def _market(self, name: str, call: Call) -> MarketSource:
         source = self._markets.get(name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ingestors.simulation.answers import Answer, Call, Handler, RefusedCall, bent, json_answer
 from ingestors.simulation.candle_pages import newest_candles
+from ingestors.simulation.day_window import coinbase_day, day_window
 from ingestors.simulation.grids import FixedGrid
 from ingestors.simulation.limits import Limits, TokenBucket
 from ingestors.simulation.listings import COINBASE
@@ -45,6 +46,7 @@ class CoinbaseRest:
             "/products/{product}": self._one_product,
             "/products/{product}/candles": self._candles,
             "/products/{product}/trades": self._trades,
+            "/products/{product}/stats": self._stats,
         }
 
     def admit(self, call: Call) -> Answer | None:
@@ -107,6 +109,9 @@ class CoinbaseRest:
             headers = {"CB-BEFORE": str(trades[-1].trade_id), "CB-AFTER": str(trades[0].trade_id)}
         rows = [_trade_row(trade, source.listing) for trade in reversed(bent(trades, call))]
         return json_answer(rows, headers=headers)
+
+    def _stats(self, call: Call) -> Answer:
+        return json_answer(coinbase_day(day_window(self._market(call), now_ns=call.now_ns)))
 
     def _market(self, call: Call) -> MarketSource:
         source = self._markets.get(call.parts["product"])

@@ -7,6 +7,7 @@ from email.utils import formatdate
 
 from ingestors.simulation.answers import Answer, Call, Handler, RefusedCall, bent, json_answer
 from ingestors.simulation.candle_pages import newest_candles
+from ingestors.simulation.day_window import day_window, kraken_day
 from ingestors.simulation.grids import FixedGrid
 from ingestors.simulation.kraken_names import PairNames, pair_names
 from ingestors.simulation.kraken_shapes import asset_pair, ohlc_row, trade_row
@@ -49,6 +50,7 @@ class KrakenRest:
             "/0/public/SystemStatus": self._system_status,
             "/0/public/AssetPairs": self._asset_pairs,
             "/0/public/OHLC": self._ohlc,
+            "/0/public/Ticker": self._ticker,
             "/0/public/Trades": self._trades,
         }
 
@@ -87,6 +89,12 @@ class KrakenRest:
             pairs = [self._pair(name, call) for name in call.parameters["pair"].split(",")]
         result = {_key(names, call): asset_pair(names, source.listing, now_ns=call.now_ns) for names, source in pairs}
         return _result(result)
+
+    def _ticker(self, call: Call) -> Answer:
+        pairs = [pair for pair in self._pairs if pair[1].listing.listed_ns <= call.now_ns]
+        if "pair" in call.parameters:
+            pairs = [self._pair(name, call) for name in call.parameters["pair"].split(",")]
+        return _result({_key(names, call): kraken_day(day_window(x, now_ns=call.now_ns)) for names, x in pairs})
 
     def _ohlc(self, call: Call) -> Answer:
         names, source = self._pair(call.parameters.get("pair", ""), call)

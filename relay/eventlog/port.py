@@ -14,6 +14,7 @@ __all__ = [
     "SYMBOL_TOPIC",
     "TICKER_STATS_TOPIC",
     "TICK_TOPIC",
+    "TRIGGER_TOPIC",
     "EventLog",
     "LogIdentity",
     "LogPosition",
@@ -31,7 +32,10 @@ TICK_TOPIC = "market-tick"
 """Tick, Gap and Heartbeat of a ticker, key = ticker, so that they stay in order."""
 TICKER_STATS_TOPIC = "market-ticker"
 CONTROL_TOPIC = "market-control"
-"""DataRequest: which periods of a ticker's bars are wanted, key = ticker; told again while they are."""
+"""DataRequest: which periods of a ticker's bars are wanted, key = ticker; told again while they are. CEPTriggerRequest:
+definitions of triggers, key = trigger_id; told again every day at least."""
+TRIGGER_TOPIC = "market-trigger"
+"""CEPTriggerEvent, key = trigger_id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,5 +164,5 @@ def partition_of(key: bytes, partitions: int) -> int:
 def platform_topics(*, prefix: str, partitions: int, retention_hours: int) -> Sequence[TopicSpec]:
     """Return the topics of the platform."""
     retention_ms = retention_hours * 3_600_000
-    names = (HISTORY_TOPIC, SYMBOL_TOPIC, TICK_TOPIC, TICKER_STATS_TOPIC, CONTROL_TOPIC)
+    names = (HISTORY_TOPIC, SYMBOL_TOPIC, TICK_TOPIC, TICKER_STATS_TOPIC, CONTROL_TOPIC, TRIGGER_TOPIC)
     return [TopicSpec(prefix + name, partitions, retention_ms) for name in names]

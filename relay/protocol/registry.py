@@ -136,7 +136,7 @@ _IDS: Mapping[Channel, tuple[int, ...]] = MappingProxyType(
         Channel.NOTIFICATION: _PUBLISHED,
         Channel.WORK_TO_INGESTOR: (_T.DATA_REQUEST, _T.INGESTOR_CONTROL, _T.BROKER_PING, _T.WORK_STOP),
         Channel.WORK_TO_BROKER: (_T.WORKER_READY, _T.WORK_COMPLETE, _T.WORK_HEARTBEAT, _T.WORK_REJECT),
-        Channel.EVENT_LOG: (*_LOG_AND_MARKET, _T.OHLC_BATCH, _T.DATA_REQUEST),
+        Channel.EVENT_LOG: (*_LOG_AND_MARKET, _T.OHLC_BATCH, _T.DATA_REQUEST, _T.CEP_TRIGGER_REQUEST),
     }
 )
 _USER_EVENTS: Mapping[int, type[Message]] = MappingProxyType(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from relay.errors import PeerError
 from relay.protocol.codes import ErrorCode
 
-__all__ = ["TICKER_BYTES_MAX", "Ticker", "parse_ticker"]
+__all__ = ["TICKER_BYTES_MAX", "Ticker", "check_exchange", "parse_ticker"]
 
 TICKER_BYTES_MAX = 128
 
@@ -64,3 +64,17 @@ def parse_ticker(text: str) -> Ticker:
         f"expected a ticker BASE/QUOTE.EXCHANGE such as BTC/USDT.BINANCE (upper-case), got {text[:TICKER_BYTES_MAX]!r}",
         code=ErrorCode.INVALID_TICKER,
     )
+
+
+def check_exchange(text: str) -> str:
+    """Return an exchange's name.
+
+    Raises:
+        PeerError: INVALID_REQUEST, with the expected form and an example.
+    """
+    if len(text) > TICKER_BYTES_MAX or _EXCHANGE.fullmatch(text) is None:
+        raise PeerError(
+            f"expected an exchange such as BINANCE (upper-case), got {text[:TICKER_BYTES_MAX]!r}",
+            code=ErrorCode.INVALID_REQUEST,
+        )
+    return text

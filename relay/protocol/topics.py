@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relay.errors import PeerError
 from relay.protocol.codes import ErrorCode
@@ -22,6 +23,8 @@ __all__ = [
     "NOTIFICATION_PREFIXES",
     "TOPIC_BYTES_MAX",
     "MarketTopic",
+    "StatisticsTopic",
+    "TriggerTopic",
     "is_refused_subscription",
     "is_unstamped",
     "is_uuid_text",
@@ -31,6 +34,7 @@ __all__ = [
     "probe_topic",
     "request_topic",
     "response_topic",
+    "statistics_topic",
     "trigger_topic",
 ]
 
@@ -66,6 +70,32 @@ class MarketTopic:
         return f"{self.ticker}|{self.kind}" + (f":{self.period_seconds}" if self.period_seconds else "")
 
 
+@dataclass(frozen=True, slots=True)
+class TriggerTopic:
+    """``CEP:{trigger_id}``."""
+
+    trigger_id: str
+    kind: ClassVar[str] = "trigger"
+
+    def __str__(self) -> str:
+        return trigger_topic(self.trigger_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsTopic:
+    """``{exchange}|ticker24h``."""
+
+    exchange: str
+
+    @property
+    def kind(self) -> str:
+        """What it carries."""
+        return "ticker24h"
+
+    def __str__(self) -> str:
+        return statistics_topic(self.exchange)
+
+
 def is_uuid_text(text: str) -> bool:
     """Return whether the text is a UUID in its 36-character lower-case form."""
     return _UUID.fullmatch(text) is not None
@@ -99,6 +129,11 @@ def outcome_topic(job_id: str) -> str:
 def market_topic(ticker: Ticker | str, kind: str, *, period_seconds: int | None = None) -> str:
     """Topic of market data."""
     return f"{ticker}|{kind}" + (f":{period_seconds}" if period_seconds else "")
+
+
+def statistics_topic(exchange: str) -> str:
+    """Topic of an exchange's 24 h statistics."""
+    return f"{exchange}|ticker24h"
 
 
 def parse_market_topic(text: str) -> MarketTopic:

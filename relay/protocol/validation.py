@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 from relay.errors import PeerError
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import check_period
-from relay.protocol.tickers import parse_ticker
+from relay.protocol.tickers import check_exchange, parse_ticker
 from relay.protocol.times import check_time_ns
 from relay.protocol.topics import is_uuid_text
 from relay.protocol.v1 import request_pb2
@@ -34,6 +34,8 @@ def check_request(message: Message) -> bool:
     elif isinstance(message, request_pb2.Probe):
         if not 0 < len(message.nonce) <= _NONCE_CHARACTERS_MAX or not is_uuid_text(message.nonce):
             raise PeerError(f"expected a UUID as nonce, got {message.nonce[:80]!r}", code=ErrorCode.INVALID_REQUEST)
+    elif isinstance(message, request_pb2.StatsQuery):
+        check_exchange(message.exchange)
     elif isinstance(message, request_pb2.SymbolQuery) and message.ticker:
         ticker = str(parse_ticker(message.ticker))
         changed = ticker != message.ticker

@@ -63,7 +63,7 @@ def platform_parts(settings: UpSettings, *, java: Java, kafka: KafkaServer, conf
             environment=JAVA_ENVIRONMENT,
             stop_rank=2,
         ),
-        process("history", "job", "history", "ticks", "bars", status_port=ports.history_status),
+        process("history", "job", "history", "ticks", "bars", "triggers", status_port=ports.history_status),
         process("gateway", "gateway", status_port=ports.gateway_status, stop_rank=1),
         process("manager", "manager", status_port=ports.manager_status, stop_rank=1),
         process("ingestor", "ingestor", status_port=ports.ingestor_status),

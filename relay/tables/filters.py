@@ -25,6 +25,7 @@ __all__ = [
     "bars_filter",
     "bars_of_filter",
     "coverage_filter",
+    "exchanges_filter",
     "gaps_filter",
     "jobs_filter",
     "markets_filter",
@@ -76,6 +77,11 @@ def markets_filter(ticker: str, exchange: str) -> BooleanExpression:
 def tickers_filter(tickers: Iterable[str]) -> BooleanExpression:
     """Rows of some tickers."""
     return In("ticker", set(tickers))
+
+
+def exchanges_filter(exchanges: Iterable[str]) -> BooleanExpression:
+    """Markets of some exchanges."""
+    return In("exchange", set(exchanges))
 
 
 def ticks_filter(tickers: Iterable[str], within: Range) -> BooleanExpression:

@@ -35,6 +35,9 @@ def row_of_market(market: market_pb2.Market) -> dict[str, Any]:
         "history_start_ns": market.history_start if market.HasField("history_start") else None,
         "alias_of": market.alias_of if market.HasField("alias_of") else None,
         "updated_at_ns": market.updated_at,
+        "listing_id": market.listing_id or None,
+        "listing_count": market.listing_count or None,
+        "valid_from_ns": None,
     }
 
 
@@ -53,6 +56,7 @@ def market_of_row(row: dict[str, Any]) -> market_pb2.Market:
         ("settle_asset", "settle_asset"),
         ("history_start", "history_start_ns"),
         ("alias_of", "alias_of"),
+        ("valid_from", "valid_from_ns"),
     ):
         if row[column] is not None:
             setattr(market, field, row[column])

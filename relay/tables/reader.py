@@ -19,6 +19,7 @@ from relay.tables.filters import (
     gaps_filter,
     jobs_filter,
     markets_filter,
+    tickers_filter,
     ticks_filter,
     union,
 )
@@ -35,6 +36,8 @@ from relay.tables.schema import (
     OHLC_TABLE,
     QUARANTINE_TABLE,
     STORED_TIME,
+    SYMBOL_CHANGES_TABLE,
+    SYMBOL_COLUMNS,
     SYMBOL_TABLE,
     TICK_BARS_COLUMNS,
     TICK_BARS_TABLE,
@@ -264,10 +267,22 @@ class LakeTables:
             snapshot = table.current_snapshot() if table is not None else None
             if table is None or snapshot is None:
                 return [], 0
-            found = table.scan(row_filter=markets_filter(ticker, exchange)).to_arrow().sort_by("ticker")
+            found = table.scan(row_filter=markets_filter(ticker, exchange)).to_arrow()
+        found = fitted(found, SYMBOL_COLUMNS).sort_by("ticker")
         if text:
             found = found.filter(pc.match_substring(found["ticker"], text, ignore_case=True))
         return [market_of_row(row) for row in found.slice(0, limit).to_pylist()], snapshot.snapshot_id
+
+    def market_changes(self, ticker: str) -> Sequence[market_pb2.Market]:
+        """Return what was known of a market, each state since its ``valid_from``, oldest first."""
+        with storage_errors("reading market.symbol_changes"):
+            table = open_table(self._catalog.current(), SYMBOL_CHANGES_TABLE)
+            if table is None:
+                return []
+            found = table.scan(row_filter=tickers_filter([ticker])).to_arrow()
+        order = ("valid_from_ns", "updated_at_ns", "log_partition", "log_offset")
+        ordered = fitted(found, SYMBOL_COLUMNS).sort_by([(name, "ascending") for name in order])
+        return [market_of_row(row) for row in ordered.to_pylist()]
 
     def _starts(self, ticker: str, period_seconds: int, within: Range) -> pa.Array:
         with storage_errors("reading market.ohlc"):

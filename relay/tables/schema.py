@@ -21,6 +21,7 @@ __all__ = [
     "QUARANTINE_TABLE",
     "STORED_NUMBER",
     "STORED_TIME",
+    "SYMBOL_CHANGES_TABLE",
     "SYMBOL_COLUMNS",
     "SYMBOL_TABLE",
     "TABLE_COLUMNS",
@@ -35,6 +36,7 @@ NAMESPACE = "market"
 OHLC_TABLE = "ohlc"
 COVERAGE_TABLE = "coverage"
 SYMBOL_TABLE = "symbol_metadata"
+SYMBOL_CHANGES_TABLE = "symbol_changes"
 QUARANTINE_TABLE = "quarantine"
 TICKS_TABLE = "ticks"
 GAPS_TABLE = "gaps"
@@ -129,8 +131,13 @@ SYMBOL_COLUMNS = pa.schema(
         _required("updated_at_ns", pa.int64()),
         _required("log_partition", pa.int32()),
         _required("log_offset", pa.int64()),
+        pa.field("listing_id", pa.string()),
+        pa.field("listing_count", pa.int64()),
+        pa.field("valid_from_ns", pa.int64()),
     ]
 )
+"""One row a market: what is known of it now. ``valid_from_ns``: since when its facts are these; null in rows older than
+the column. The same columns are those of ``market.symbol_changes``: one row for each change of a market's facts."""
 QUARANTINE_COLUMNS = pa.schema(
     [
         _required("topic", pa.string()),
@@ -192,6 +199,7 @@ TABLE_COLUMNS = {
     OHLC_TABLE: OHLC_COLUMNS,
     COVERAGE_TABLE: COVERAGE_COLUMNS,
     SYMBOL_TABLE: SYMBOL_COLUMNS,
+    SYMBOL_CHANGES_TABLE: SYMBOL_COLUMNS,
     QUARANTINE_TABLE: QUARANTINE_COLUMNS,
     TICKS_TABLE: TICKS_COLUMNS,
     GAPS_TABLE: GAPS_COLUMNS,

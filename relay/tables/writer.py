@@ -8,7 +8,7 @@ writer is at work: nothing is committed then, because the same records would be 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,9 +22,10 @@ from pyiceberg.table.update.snapshot import ExpireSnapshots
 from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
 from relay.tables.catalog import TableSettings, ensure_tables, open_catalog, open_table, storage_errors
-from relay.tables.filters import bars_of_filter, tickers_filter, union
+from relay.tables.filters import bars_of_filter, exchanges_filter, union
 from relay.tables.known_ticks import TICKS_KEY, KnownTicks, first_rows
-from relay.tables.merge import contradictions, latest_bars, latest_rows, series_spans
+from relay.tables.listings import merge_listings
+from relay.tables.merge import contradictions, latest_bars, series_spans
 from relay.tables.offsets import SourceOffsets, covered_offsets, stored_offsets
 from relay.tables.schema import OHLC_KEY, OHLC_TABLE, SYMBOL_TABLE, TABLE_COLUMNS, TICKS_TABLE, fitted
 from relay.tables.transaction import LeanTransaction
@@ -34,7 +35,6 @@ __all__ = ["IcebergTables", "open_writable_tables"]
 _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())
 _COMMIT_TRIES_MAX = 10
-_SYMBOL_ORDER = ("updated_at_ns", "log_partition", "log_offset")
 
 
 def open_writable_tables(settings: TableSettings) -> IcebergTables:
@@ -105,17 +105,22 @@ class IcebergTables:
             on_contradicted(contradicted[0])
         return snapshot_id
 
+    def market_rows(self, exchanges: Iterable[str]) -> pa.Table:
+        """Return the present rows of ``market.symbol_metadata`` of some exchanges."""
+        with storage_errors(f"reading market.{SYMBOL_TABLE}"):
+            found = self._table(SYMBOL_TABLE).scan(row_filter=exchanges_filter(exchanges)).to_arrow()
+        return fitted(found, TABLE_COLUMNS[SYMBOL_TABLE])
+
     def merge_markets(
         self, rows: pa.Table, *, reached: SourceOffsets, batch_id: int, known: SourceOffsets | None = None
     ) -> int | None:
-        """Put markets into ``market.symbol_metadata``, keyed by ticker; the latest by updated_at stays."""
-        key = ("ticker",)
-        rows = latest_rows(fitted(rows, TABLE_COLUMNS[SYMBOL_TABLE]), key=key, order=_SYMBOL_ORDER)
+        """Put markets into ``market.symbol_metadata``, as :mod:`relay.tables.listings` says."""
+        rows = fitted(rows, TABLE_COLUMNS[SYMBOL_TABLE])
         return self._replace(
             SYMBOL_TABLE,
-            lambda existing: latest_rows(pa.concat_tables([existing, rows]), key=key, order=_SYMBOL_ORDER),
-            matching=tickers_filter(rows["ticker"].to_pylist()),
-            key=key,
+            lambda existing: merge_listings(existing, rows).present,
+            matching=exchanges_filter(rows["exchange"].to_pylist()),
+            key=("ticker",),
             kept=reached.summary(batch_id=batch_id),
             fence=_Fence(known, reached),
         )

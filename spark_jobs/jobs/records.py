@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-__all__ = ["RECORD_COLUMNS", "Record", "quarantine_row", "records_of"]
+__all__ = ["RECORD_COLUMNS", "Record", "next_offsets", "of_topic", "quarantine_row", "records_of"]
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value")
 _BYTES_MAX = 64 * 1024
@@ -28,6 +29,18 @@ def records_of(table: pa.Table) -> Iterator[Record]:
     """Return the records of a table with the columns :data:`RECORD_COLUMNS`."""
     columns = [table[name].to_pylist() for name in RECORD_COLUMNS]
     return map(Record._make, zip(*columns, strict=True))
+
+
+def of_topic(table: pa.Table, topic: str) -> pa.Table:
+    """Return the records of one topic."""
+    return table.filter(pc.equal(table["topic"], topic))
+
+
+def next_offsets(table: pa.Table) -> Mapping[int, int]:
+    """Return by partition the offset after the last record of a table of one topic."""
+    last = table.group_by("partition").aggregate([("offset", "max")])
+    ends = (offset + 1 for offset in last["offset_max"].to_pylist())
+    return dict(zip(last["partition"].to_pylist(), ends, strict=True))
 
 
 def quarantine_row(record: Record, reason: str, error: Exception, *, seen_at_us: int) -> dict[str, Any]:

@@ -26,10 +26,11 @@ from spark_jobs.jobs.history.job import HistoryJob
 from spark_jobs.jobs.session import open_session
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.ticks.job import TickArchiveJob
+from spark_jobs.jobs.triggers.job import TriggersJob
 
 __all__ = ["STREAMING_JOBS", "run_jobs"]
 
-STREAMING_JOBS = ("history", "ticks", "bars")
+STREAMING_JOBS = ("history", "ticks", "bars", "triggers")
 _LOG = structlog.get_logger()
 _RETRY_S = (0.2, 1.0, 2.0, 5.0)
 _FAILURES_MAX = 20
@@ -138,18 +139,21 @@ def run_jobs(settings: JobSettings, names: Sequence[str], *, stopping: threading
         opened.callback(log.close)
         context = new_context()
         opened.callback(context.term)
-        hints = HintSender(context, settings.manager_notification_endpoint, counters)
-        opened.callback(hints.close)
-        # A ZeroMQ socket is for one thread, and each query has a thread of its own.
-        bar_hints = HintSender(context, settings.manager_notification_endpoint, counters)
-        opened.callback(bar_hints.close)
+
+        def hints() -> HintSender:
+            # A ZeroMQ socket is for one thread, and each query has a thread of its own.
+            sender = HintSender(context, settings.manager_notification_endpoint, counters)
+            opened.callback(sender.close)
+            return sender
+
+        history_hints, bar_hints, trigger_hints = hints(), hints(), hints()
 
         def tables() -> IcebergTables:
             return open_writable_tables(settings.tables())
 
         makers: dict[str, Callable[[], StreamingJob]] = {
             "history": lambda: HistoryJob(
-                settings, session=session, log=log, tables=tables(), hints=hints, counters=counters
+                settings, session=session, log=log, tables=tables(), hints=history_hints, counters=counters
             ),
             "ticks": lambda: TickArchiveJob(settings, session=session, log=log, tables=tables(), counters=counters),
             "bars": lambda: BarsJob(
@@ -160,6 +164,7 @@ def run_jobs(settings: JobSettings, names: Sequence[str], *, stopping: threading
                 hints=bar_hints,
                 counters=counters,
             ),
+            "triggers": lambda: TriggersJob(settings, session=session, log=log, hints=trigger_hints, counters=counters),
         }
         keepers = [_Keeper(name, makers[name], counters) for name in names]
         opened.callback(lambda: state.update(ready=False))

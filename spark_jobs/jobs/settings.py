@@ -63,6 +63,15 @@ class JobSettings(ApplicationSettings):
     bars_rebuild_hours: int = Field(
         6, ge=0, le=24 * 30, description="how far back the log is read again when the state of bars is lost"
     )
+    triggers_lateness_ms: int = Field(
+        0, ge=0, le=600_000, description="how long triggers wait for late events, by the ticker's own time"
+    )
+    triggers_trigger_ms: int = Field(250, ge=1, le=60_000, description="how often triggers are brought up to date")
+    triggers_records_per_batch_max: int = Field(50_000, ge=1, le=10_000_000)
+    triggers_state_seconds: int = Field(10, ge=1, le=3600, description="how often the state of triggers is saved")
+    triggers_rebuild_hours: int = Field(
+        6, ge=0, le=24 * 30, description="how far back the log is read again when the state of triggers is lost"
+    )
     snapshot_retention_hours: int = Field(24, ge=1, le=24 * 365)
     snapshots_max: int = Field(
         200, ge=1, le=100_000, description="newest snapshots that stay; each one makes commits and reads dearer"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from relay.eventlog import EventLog, platform_topics
 from relay.observability import Counters
+from spark_jobs.jobs.checkpoints import new_checkpoint
 from spark_jobs.jobs.settings import JobSettings
 
-__all__ = ["clamped_starts", "ensure_topics", "log_stream"]
+__all__ = ["clamped_starts", "ensure_topics", "log_stream", "start_query"]
 
 _LOG = logging.getLogger(__name__)
 _FETCH_BYTES_MAX = 16 * 1024 * 1024
@@ -81,4 +83,30 @@ def log_stream(
         .option("failOnDataLoss", "false")
         .option("kafka.max.partition.fetch.bytes", _FETCH_BYTES_MAX)
         .load()
+    )
+
+
+def start_query(
+    source: DataFrame,
+    process: Callable[[DataFrame, int], None],
+    settings: JobSettings,
+    *,
+    job: str,
+    trigger_ms: int,
+) -> StreamingQuery:
+    """Start a query that hands micro-batches to the driver.
+
+    Args:
+        source: of records.
+        process: called with each micro-batch and its number.
+        settings: where checkpoints lie.
+        job: name of the query.
+        trigger_ms: how often a micro-batch is made.
+    """
+    return (
+        source.writeStream.foreachBatch(process)
+        .queryName(job)
+        .trigger(processingTime=f"{trigger_ms} milliseconds")
+        .option("checkpointLocation", new_checkpoint(settings.checkpoint_folder, job=job))
+        .start()
     )

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from google.protobuf.message import Message
 
 from relay.observability import Counters
 from relay.protocol.codes import ErrorCode
 from relay.protocol.envelope import encode
-from relay.protocol.v1 import request_pb2
+from relay.protocol.v1 import request_pb2, trigger_pb2
 from relay.transport import SendOutcome, Socket, send
-from spark_jobs.manager.engine.commands import Answer, Command, MarkPublished, Publish, SendWork
+from spark_jobs.manager.engine.commands import (
+    Answer,
+    Command,
+    MarkPublished,
+    Publish,
+    PublishMarket,
+    SendWork,
+    TellTrigger,
+)
 from spark_jobs.manager.ports import JobStore
 from spark_jobs.manager.publisher import Publisher
 
 __all__ = ["CommandExecutor"]
 
 _UNSTORED = "the request could not be stored and is forgotten; free some disk space at the manager and submit it again"
+_DURABLE_ACKS = (trigger_pb2.CEPTriggerAck.REGISTERED, trigger_pb2.CEPTriggerAck.CANCELLED)
 
 
 class CommandExecutor:
@@ -28,16 +37,25 @@ class CommandExecutor:
         requests: ROUTER towards relays.
         work: ROUTER towards ingestors.
         publisher: of outcomes.
+        tell_trigger: passes what the triggers job must know to the event log; never waits.
         counters: of the process.
     """
 
     def __init__(
-        self, store: JobStore, *, requests: Socket, work: Socket, publisher: Publisher, counters: Counters
+        self,
+        store: JobStore,
+        *,
+        requests: Socket,
+        work: Socket,
+        publisher: Publisher,
+        tell_trigger: Callable[[str, bytes | None], None],
+        counters: Counters,
     ) -> None:
         self._store = store
         self._requests = requests
         self._work = work
         self._publisher = publisher
+        self._tell_trigger = tell_trigger
         self._counters = counters
         self._published: list[str] = []
 
@@ -47,7 +65,7 @@ class CommandExecutor:
         Raises:
             StorageError: nothing was committed and nothing was sent.
         """
-        changes = [c for c in commands if not isinstance(c, Answer | SendWork | Publish)]
+        changes = [c for c in commands if not isinstance(c, Answer | SendWork | Publish | PublishMarket | TellTrigger)]
         if changes:
             self._store.commit(changes)
         failed: list[SendWork] = []
@@ -56,6 +74,10 @@ class CommandExecutor:
                 self.answer(command)
             elif isinstance(command, Publish):
                 self.publish(command, now_ns=now_ns)
+            elif isinstance(command, PublishMarket):
+                self._publisher.publish(command.topic.encode(), encode(command.message)[1], now_ns=now_ns)
+            elif isinstance(command, TellTrigger):
+                self._tell_trigger(command.trigger_id, command.definition)
             elif isinstance(command, SendWork) and not self._send_work(command) and command.attempt:
                 failed.append(command)
         return failed
@@ -105,6 +127,10 @@ def _refusal(message: Message) -> Message:
             status=request_pb2.SubmitResponse.ERROR,
             error_code=ErrorCode.STORAGE,
             error_message=_UNSTORED,
+        )
+    if isinstance(message, trigger_pb2.CEPTriggerAck) and message.status in _DURABLE_ACKS:
+        return request_pb2.SubmitResponse(
+            status=request_pb2.SubmitResponse.ERROR, error_code=ErrorCode.STORAGE, error_message=_UNSTORED
         )
     if isinstance(message, request_pb2.SymbolReply) and message.status == request_pb2.SymbolReply.PENDING:
         return request_pb2.SymbolReply(

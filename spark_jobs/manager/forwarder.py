@@ -1,20 +1,23 @@
-"""Notification forwarder: hints to the job book, everything else on to subscribers."""
+"""Notification forwarder: hints to the job book, firings noted, everything else on to subscribers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from google.protobuf.message import Message
+
 from relay.observability import Counters
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import Envelope, EnvelopeError, EnvelopeLimits, decode
 from relay.protocol.registry import Channel
-from relay.protocol.topics import DEMAND_PREFIX, TOPIC_BYTES_MAX
-from relay.protocol.v1 import request_pb2
+from relay.protocol.topics import DEMAND_PREFIX, TOPIC_BYTES_MAX, is_uuid_text, trigger_topic
+from relay.protocol.v1 import request_pb2, trigger_pb2
 from spark_jobs.manager.publisher import Publisher
 
 __all__ = ["NotificationForwarder"]
 
-_OUTCOME = b"OUTCOME:"
+_OUTCOME, _RESPONSE = b"OUTCOME:", b"RESPONSE:"
+_OF_TRIGGERS = (b"CEP:", _RESPONSE)
 _OURS = (b"HISTORY_READY:", b"PROBE:", b"HEARTBEAT", DEMAND_PREFIX, b"\xff")
 
 
@@ -24,15 +27,22 @@ class NotificationForwarder:
     Args:
         publisher: where messages go.
         mark: called with the job id of each hint.
+        fired: called with the trigger id of each firing.
         limits: bounds of a message.
         counters: of the process.
     """
 
     def __init__(
-        self, *, publisher: Publisher, mark: Callable[[str], None], limits: EnvelopeLimits, counters: Counters
+        self,
+        *,
+        publisher: Publisher,
+        mark: Callable[[str], None],
+        fired: Callable[[str], None],
+        limits: EnvelopeLimits,
+        counters: Counters,
     ) -> None:
         self._publisher = publisher
-        self._mark = mark
+        self._mark, self._fired = mark, fired
         self._limits = limits
         self._counters = counters
 
@@ -48,22 +58,34 @@ class NotificationForwarder:
             self._counters.add("manager.hints.received")
             self._mark(envelope.message.job_id or topic[len(_OUTCOME) :].decode("ascii", "replace"))
             return
+        if isinstance(envelope.message, trigger_pb2.CEPTriggerEvent):
+            self._counters.add("manager.triggers.events")
+            self._fired(envelope.message.trigger_id)
         self._counters.add("manager.notifications.forwarded")
         self._publisher.publish(topic, envelope.body, now_ns=now_ns)
 
     def _topic(self, envelope: Envelope) -> bytes:
         """Return the topic; a notice about a request is only ever the manager's own word."""
         topic = envelope.routing[0] if len(envelope.routing) == 1 else b""
-        is_hint = isinstance(envelope.message, request_pb2.HistoryReadyNotification)
-        is_fitting = topic.startswith(_OUTCOME) if is_hint else not topic.startswith((_OUTCOME, *_OURS))
-        if (
-            not topic
-            or len(topic) > TOPIC_BYTES_MAX
-            or not is_fitting
-            or isinstance(envelope.message, request_pb2.Probe)
-        ):
+        if not topic or len(topic) > TOPIC_BYTES_MAX or not _is_fitting(topic, envelope.message):
             raise EnvelopeError(
                 RejectReason.WRONG_TOPIC,
-                f"expected a hint on OUTCOME:{{job_id}} or a message on its public topic, got topic {topic[:80]!r}",
+                "expected a hint on OUTCOME:{job_id}, a firing on CEP:{its trigger_id} or RESPONSE:{client_id}, or a "
+                f"message on its public topic, got topic {topic[:80]!r}",
             )
         return topic
+
+
+def _is_fitting(topic: bytes, message: Message) -> bool:
+    match message:
+        case request_pb2.HistoryReadyNotification():
+            return topic.startswith(_OUTCOME)
+        case request_pb2.Probe():
+            return False
+        case trigger_pb2.CEPTriggerEvent(trigger_id=trigger_id):
+            if not is_uuid_text(trigger_id):
+                return False
+            client_id = topic.removeprefix(_RESPONSE).decode("ascii", "replace")
+            is_owners = topic.startswith(_RESPONSE) and is_uuid_text(client_id)
+            return is_owners or topic == trigger_topic(trigger_id).encode()
+    return not topic.startswith((_OUTCOME, *_OF_TRIGGERS, *_OURS))

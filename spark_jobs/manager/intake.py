@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from google.protobuf.message import Message
-
 from relay.errors import PeerError, StorageError
 from relay.observability import Counters
 from relay.protocol.codes import ErrorCode, RejectReason
@@ -24,8 +22,10 @@ from spark_jobs.manager.engine.requests import (
     notification_topic,
     read_request,
 )
+from spark_jobs.manager.engine.triggers import TriggerBook
 from spark_jobs.manager.lookups import SymbolsQuestion
 from spark_jobs.manager.ports import JobStore
+from spark_jobs.manager.statistics import StatisticsDesk
 from spark_jobs.manager.symbols import SymbolDesk
 
 __all__ = ["RequestIntake"]
@@ -41,6 +41,8 @@ class RequestIntake:
         store: where finished requests are looked up.
         book: unfinished jobs.
         symbols: symbol queries.
+        statistics: statistics queries.
+        triggers: registered ones.
         ask: puts a question to the tables' thread.
         replay: puts a question to the event log's thread.
         exchanges: known ones.
@@ -57,6 +59,8 @@ class RequestIntake:
         store: JobStore,
         book: JobBook,
         symbols: SymbolDesk,
+        statistics: StatisticsDesk,
+        triggers: TriggerBook,
         ask: Callable[[SymbolsQuestion], None],
         replay: Callable[[ReplayWanted, Route], Answer | None],
         exchanges: set[str],
@@ -69,6 +73,8 @@ class RequestIntake:
         self._store = store
         self._book = book
         self._symbols = symbols
+        self._statistics = statistics
+        self._triggers = triggers
         self._ask = ask
         self._replay = replay
         self._exchanges = exchanges
@@ -99,20 +105,29 @@ class RequestIntake:
 
     def _dispatch(self, envelope: Envelope, *, now_ns: int) -> list[Command]:
         routing, message = envelope.routing, envelope.message
+        commands: list[Command] = []
         match message:
             case request_pb2.SubmitHistoricalRequest():
-                return self._submit(message, routing, now_ns=now_ns)
+                commands = self._submit(message, routing, now_ns=now_ns)
             case request_pb2.RequestStatusQuery():
-                return [self._status(message.request_id, routing)]
+                commands = [self._status(message.request_id, routing)]
             case request_pb2.SymbolQuery():
                 question = self._symbols.ask(message, routing)
                 if isinstance(question, Answer):
-                    return [question]
-                self._ask(question)
-                return []
+                    commands = [question]
+                else:
+                    self._ask(question)
+            case request_pb2.StatsQuery():
+                self._counters.add("manager.statistics.asked")
+                commands = self._statistics.ask(message, routing, now_ns=now_ns)
             case request_pb2.ReplayRequest():
-                return self._replayed(message, routing)
-        return [Answer(routing, _not_served(message))]
+                commands = self._replayed(message, routing)
+            case trigger_pb2.CEPTriggerRequest():
+                self._counters.add("manager.triggers.asked")
+                commands = self._triggers.handle(message, routing, now_ns=now_ns)
+            case _:
+                commands = [_submit_response(routing, "", _Status.UNSUPPORTED, ErrorCode.NOT_IMPLEMENTED, _LATER)]
+        return commands
 
     def _replayed(self, message: request_pb2.ReplayRequest, routing: Route) -> list[Command]:
         try:
@@ -170,18 +185,6 @@ class RequestIntake:
     def _find(self, request_id: str) -> StoredRequest | None:
         running = self._book.find_request(request_id)
         return StoredRequest(running, None) if running is not None else self._store.find(request_id)
-
-
-def _not_served(message: Message) -> Message:
-    """Return the refusal in the reply type that the asker expects; Ticker24h has no place for an error."""
-    match message:
-        case trigger_pb2.CEPTriggerRequest():
-            return trigger_pb2.CEPTriggerAck(
-                trigger_id=message.trigger_id,
-                status=trigger_pb2.CEPTriggerAck.INVALID,
-                error_message=f"{ErrorCode.NOT_IMPLEMENTED}: {_LATER}",
-            )
-    return _Status(status=_Status.UNSUPPORTED, error_code=ErrorCode.NOT_IMPLEMENTED, error_message=_LATER)
 
 
 def _submit_response(

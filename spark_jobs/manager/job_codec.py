@@ -6,7 +6,10 @@ import json
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
+from google.protobuf.message import DecodeError
+
 from relay.protocol.ranges import Range
+from relay.protocol.v1 import trigger_pb2
 from spark_jobs.manager.engine.model import (
     Assignment,
     Job,
@@ -15,9 +18,19 @@ from spark_jobs.manager.engine.model import (
     RealtimeJob,
     RealtimeState,
     Request,
+    StoredTrigger,
+    TriggerState,
 )
 
-__all__ = ["decode_job", "decode_realtime", "decode_request", "encode_job", "encode_realtime", "encode_request"]
+__all__ = [
+    "decode_job",
+    "decode_realtime",
+    "decode_request",
+    "decode_trigger",
+    "encode_job",
+    "encode_realtime",
+    "encode_request",
+]
 
 T = TypeVar("T")
 
@@ -74,6 +87,21 @@ def decode_realtime(text: str) -> RealtimeJob:
             }
         )
     )
+
+
+def decode_trigger(trigger_id: str, definition: bytes, registered_ns: int, state: str, ended_ns: int) -> StoredTrigger:
+    """Return the trigger of a row.
+
+    Raises:
+        ValueError: the definition is no request, or that of another trigger.
+    """
+    try:
+        named = trigger_pb2.CEPTriggerRequest.FromString(definition).trigger_id
+    except DecodeError as error:
+        raise ValueError(f"the definition does not decode: {error}") from error
+    if named != trigger_id:
+        raise ValueError(f"expected the definition of {trigger_id}, got that of {named[:80]!r}")
+    return _sound(StoredTrigger(trigger_id, definition, registered_ns, TriggerState(state), ended_ns))
 
 
 def _sound(value: T) -> T:

@@ -14,13 +14,15 @@ from relay.eventlog import EventLog
 from relay.observability import Counters, StatusServer
 from relay.tables.port import TableReader
 from relay.transport import Waker, new_context
+from spark_jobs.manager.control_teller import ControlTeller
+from spark_jobs.manager.firings_reader import FiringsReader
 from spark_jobs.manager.log_watch import LogWatch
 from spark_jobs.manager.lookups import TableLookups
 from spark_jobs.manager.loop import close_sockets, open_sockets, run_loop
-from spark_jobs.manager.period_teller import PeriodTeller
 from spark_jobs.manager.replays import ReplayDesk
 from spark_jobs.manager.service import ManagerService
 from spark_jobs.manager.settings import ManagerSettings
+from spark_jobs.manager.statistics_reader import StatisticsReader
 from spark_jobs.manager.store_sqlite import SqliteJobStore
 
 __all__ = ["StopFlag", "run_manager"]
@@ -80,18 +82,22 @@ def run_manager(
     sockets = open_sockets(context, settings)
     lookups = TableLookups(open_tables, waker)
     log_watch = LogWatch(open_log, topic_prefix=settings.topic_prefix)
-    periods = PeriodTeller(open_log, topic_prefix=settings.topic_prefix)
+    control = ControlTeller(open_log, topic_prefix=settings.topic_prefix)
+    firings = FiringsReader(open_log, topic_prefix=settings.topic_prefix, waker=waker)
     replays = ReplayDesk(open_log, topic_prefix=settings.topic_prefix, waker=waker)
+    statistics = StatisticsReader(open_log, topic_prefix=settings.topic_prefix, waker=waker)
     service = ManagerService(
         settings,
         store=store,
         lookups=lookups,
         replays=replays,
+        statistics=statistics,
         sockets=sockets,
         counters=counters,
         now_ns=time.time_ns(),
         log_watch=log_watch,
-        periods=periods,
+        control=control,
+        firings=firings,
     )
     status = StatusServer(
         address=settings.status_address, port=settings.status_port, counters=counters, status=service.status
@@ -104,8 +110,10 @@ def run_manager(
         close_sockets(sockets)
         lookups.close()
         replays.close()
+        statistics.close()
         log_watch.close()
-        periods.close()
+        control.close()
+        firings.close()
         store.close()
         context.term()
         waker.close()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import structlog
 
 from relay.errors import RelayError
-from relay.eventlog import TICK_TOPIC, EventLog
+from relay.eventlog import TICK_TOPIC, TRIGGER_TOPIC, EventLog
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.v1 import request_pb2
@@ -48,7 +48,8 @@ class ReplayDesk:
     """
 
     def __init__(self, open_log: Callable[[], EventLog] | None, *, topic_prefix: str, waker: Waker) -> None:
-        self._open_log, self._topic, self._waker = open_log, topic_prefix + TICK_TOPIC, waker
+        self._open_log, self._waker = open_log, waker
+        self._ticks, self._triggers = topic_prefix + TICK_TOPIC, topic_prefix + TRIGGER_TOPIC
         self._questions: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="replays", daemon=True)
@@ -83,7 +84,8 @@ class ReplayDesk:
             try:
                 if log is None and self._open_log is not None:
                     log = self._open_log()
-                response = replay(log, self._topic, question.wanted) if log is not None else unavailable("no log")
+                topic = self._triggers if question.wanted.topic.kind == "trigger" else self._ticks
+                response = replay(log, topic, question.wanted) if log is not None else unavailable("no log")
             except RelayError as error:
                 response = unavailable(str(error), error.code)
             except Exception as error:  # noqa: BLE001 - a dead thread would leave every later question unanswered
@@ -132,7 +134,7 @@ def _scan(
     from_offset: int | None,
     from_time_ns: int | None,
 ) -> None:
-    key, scanned = wanted.ticker.encode(), 0
+    key, scanned = wanted.key, 0
     while not collector.is_full and scanned < _SCAN_RECORDS_MAX:
         records = log.read(topic, key=key, from_offset=from_offset, from_time_ns=from_time_ns, limit=_STEP_RECORDS)
         collector.take((record.position.offset, record.value) for record in records)

@@ -16,22 +16,27 @@ from relay.protocol.envelope import EnvelopeError, EnvelopeLimits, decode
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.registry import Channel
 from relay.transport import Socket
+from spark_jobs.manager.control_teller import ControlTeller
 from spark_jobs.manager.engine.broker import Broker
 from spark_jobs.manager.engine.commands import Command, EndJob, Publish
+from spark_jobs.manager.engine.exchange_schedule import ExchangeSchedule, served_exchanges
 from spark_jobs.manager.engine.jobs import JobBook
-from spark_jobs.manager.engine.model import Job, JobKind
+from spark_jobs.manager.engine.model import Job
 from spark_jobs.manager.engine.realtime import RealtimeBook
+from spark_jobs.manager.engine.triggers import TriggerBook
 from spark_jobs.manager.engine.work import WorkEngine, is_sound
 from spark_jobs.manager.executor import CommandExecutor
+from spark_jobs.manager.firings_reader import FiringsReader
 from spark_jobs.manager.forwarder import NotificationForwarder
 from spark_jobs.manager.intake import RequestIntake
 from spark_jobs.manager.log_watch import LogWatch
 from spark_jobs.manager.lookups import Answered, Failed, JobsQuestion, TableLookups
-from spark_jobs.manager.period_teller import PeriodTeller
 from spark_jobs.manager.ports import JobStore
 from spark_jobs.manager.publisher import Publisher
 from spark_jobs.manager.replays import ReplayDesk
 from spark_jobs.manager.settings import ManagerSettings
+from spark_jobs.manager.statistics import StatisticsDesk
+from spark_jobs.manager.statistics_reader import StatisticsReader
 from spark_jobs.manager.symbols import SymbolDesk
 
 __all__ = ["ManagerService", "ManagerSockets"]
@@ -59,11 +64,13 @@ class ManagerService:
         store: job table; owned by the loop's thread.
         lookups: reads of the tables.
         replays: reads of the event log.
+        statistics: reads of the newest statistics in the event log.
         sockets: bound ones.
         counters: of the process.
         now_ns: present time.
         log_watch: tells where the event log ends, so that lost records are fetched again; None to trust the log.
-        periods: tells the bars job which bars are subscribed; None to tell nobody.
+        control: tells the jobs which bars are subscribed and which triggers are registered; None to tell nobody.
+        firings: reads which triggers fired while the manager was away; None to read nothing.
     """
 
     def __init__(
@@ -73,27 +80,44 @@ class ManagerService:
         store: JobStore,
         lookups: TableLookups,
         replays: ReplayDesk,
+        statistics: StatisticsReader,
         sockets: ManagerSockets,
         counters: Counters,
         now_ns: int,
         log_watch: LogWatch | None = None,
-        periods: PeriodTeller | None = None,
+        control: ControlTeller | None = None,
+        firings: FiringsReader | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
         self._lookups = lookups
         self._log_watch = log_watch
-        self._periods = periods
+        self._control = control if control is not None else ControlTeller(None, topic_prefix="")
+        self._firings = firings
         self._replays = replays
+        self._statistics_log = statistics
         self._counters = counters
         self._limits = EnvelopeLimits(settings.message_bytes_max, settings.frames_max)
         self._publisher = Publisher(sockets.publish, epoch=_new_epoch(), counters=counters)
         self._executor = CommandExecutor(
-            store, requests=sockets.requests, work=sockets.work, publisher=self._publisher, counters=counters
+            store,
+            requests=sockets.requests,
+            work=sockets.work,
+            publisher=self._publisher,
+            tell_trigger=self._control.tell_trigger,
+            counters=counters,
         )
         self._is_looking = False
         self._next_reconcile_ns = self._next_beat_ns = self._next_prune_ns = 0
         self._exchanges = set(settings.exchanges)
+        self._symbol_schedule = ExchangeSchedule(settings.symbols_every_seconds * NANOSECONDS, now_ns=now_ns)
+        self._statistics = StatisticsDesk(
+            settings.statistics_rules(),
+            exchanges=self._exchanges,
+            new_id=_new_job_id,
+            read=statistics.ask if statistics.has_log else None,
+            now_ns=now_ns,
+        )
         self._start_engines(now_ns=now_ns)
 
     def _start_engines(self, *, now_ns: int) -> None:
@@ -107,6 +131,11 @@ class ManagerService:
             self._broker, self._settings.realtime_rules(), exchanges=self._exchanges, new_id=_new_job_id
         )
         self._realtime.restore(state.realtime, now_ns=now_ns)
+        self._triggers = TriggerBook(self._settings.trigger_rules(), exchanges=self._exchanges)
+        self._triggers.restore(state.triggers)
+        since_ns = self._triggers.one_shot_since_ns
+        if self._firings is not None and since_ns is not None:
+            self._firings.ask(since_ns)
         self._work = WorkEngine(
             self._broker,
             self._book,
@@ -115,11 +144,14 @@ class ManagerService:
             lease_ms=self._settings.lease_seconds * 1000,
             exchanges=self._exchanges,
         )
-        self._symbols = SymbolDesk(self._book, self._exchanges, _new_job_id)
+        self._statistics.begin(self._book, self._broker)
+        self._symbols = SymbolDesk(self._book, self._exchanges, _new_job_id, self._symbol_schedule)
         self._intake = RequestIntake(
             store=self._store,
             book=self._book,
             symbols=self._symbols,
+            statistics=self._statistics,
+            triggers=self._triggers,
             ask=self._lookups.ask,
             replay=self._replays.ask,
             exchanges=self._exchanges,
@@ -130,7 +162,11 @@ class ManagerService:
             counters=self._counters,
         )
         self._forwarder = NotificationForwarder(
-            publisher=self._publisher, mark=self._book.mark, limits=self._limits, counters=self._counters
+            publisher=self._publisher,
+            mark=self._book.mark,
+            fired=self._triggers.mark_fired,
+            limits=self._limits,
+            counters=self._counters,
         )
         _log.info("engines_started", unfinished_jobs=len(state.jobs), requests=len(state.requests))
 
@@ -161,10 +197,10 @@ class ManagerService:
     def on_subscriptions(self, *, now_ns: int) -> None:
         """Publish to new listeners what is unpublished or may have been missed lately; take over live demand."""
         topics = self._publisher.read_subscriptions()
-        if topics and self._periods is not None:
-            self._periods.tell(self._publisher.periods)
-        if self._publisher.take_demand_change():
-            self._execute(self._realtime.demand(self._publisher.demand, now_ns=now_ns), now_ns=now_ns)
+        if topics:
+            self._control.tell(self._publisher.periods)
+        if self._publisher.take_demand_change() | self._triggers.take_demand_change():
+            self._execute(self._realtime.demand(self._demand(), now_ns=now_ns), now_ns=now_ns)
         if not any(topic.startswith((b"RESPONSE:", b"HISTORY_READY:")) for topic in topics):
             return
         since_ns = now_ns - self._settings.republish_seconds * NANOSECONDS
@@ -172,9 +208,18 @@ class ManagerService:
         due = [outcome for outcome in outbox if outcome.topic.encode().startswith(tuple(topics))]
         self._execute([Publish(outcome) for outcome in due], now_ns=now_ns)
 
+    def _demand(self) -> frozenset[str]:
+        """Return the tickers that are wanted live: by subscribers, or by triggers though nobody listens."""
+        return self._publisher.demand | self._triggers.tickers
+
     def on_lookups(self, *, now_ns: int) -> None:
         """Take what the threads that read tables and log have found."""
         commands: list[Command] = [*self._replays.answers()]
+        for fired in self._firings.results() if self._firings is not None else ():
+            for trigger_id, at_ns in fired.items():
+                self._triggers.mark_fired(trigger_id, at_ns)
+        for found in self._statistics_log.results():
+            commands += self._statistics.found(found, now_ns=now_ns)
         for result in self._lookups.results():
             if isinstance(result, Answered):
                 self._is_looking = False
@@ -193,6 +238,7 @@ class ManagerService:
     def tick(self, *, now_ns: int) -> None:
         """Do what is due: leases, deadlines, dispatch, look-ups, beats, upkeep."""
         due = [*self._work.expire(now_ns), *self._book.check_deadlines(now_ns), *self._realtime.on_tick(now_ns)]
+        due += [*self._statistics.tick(now_ns), *self._triggers.on_tick(now_ns)]
         self._execute(due, now_ns=now_ns)
         while commands := self._work.assign(now_ns):
             self._execute(commands, now_ns=now_ns)
@@ -214,10 +260,11 @@ class ManagerService:
     def _keep_up(self, *, now_ns: int) -> None:
         if now_ns >= self._next_beat_ns:
             self._next_beat_ns = now_ns + self._settings.heartbeat_seconds * NANOSECONDS
+            served = served_exchanges(self._broker.slots, now_ns=now_ns)
+            self._execute(self._symbols.tick(served, now_ns=now_ns), now_ns=now_ns)
             self._publisher.beat(now_ns=now_ns)
             self._publisher.tell_demand_again()
-            if self._periods is not None:
-                self._periods.tell(self._publisher.periods)
+            self._control.tell(self._publisher.periods)
             for ticker in self._realtime.unserved():
                 self._publisher.beat_down(ticker, now_ns=now_ns)
             for name, count in (
@@ -225,9 +272,11 @@ class ManagerService:
                 ("manager.jobs.queued", self._broker.queued_count),
                 ("manager.jobs.running", self._broker.running_count),
                 ("manager.slots.known", len(self._broker.slots)),
-                ("manager.realtime.wanted", len(self._publisher.demand)),
+                ("manager.realtime.wanted", len(self._demand())),
                 ("manager.realtime.unserved", len(self._realtime.unserved())),
                 ("manager.realtime.refused", self._realtime.refused_count),
+                ("manager.triggers.active", len(self._triggers)),
+                ("manager.triggers.untold", self._control.untold_count),
                 ("manager.offers.superseded", self._broker.offers_superseded),
                 ("manager.offers.over_bound", self._broker.offers_over_bound),
                 ("manager.catalog.changed", self._lookups.catalog_changes),
@@ -260,14 +309,14 @@ class ManagerService:
             return
         for job in (c.job for c in commands if isinstance(c, EndJob)):
             self._log_end(job)
+            self._symbols.ended(job, now_ns=now_ns)
+            self._execute(self._statistics.ended(job, now_ns=now_ns), now_ns=now_ns)
         for request in unreachable:
             self._counters.add("manager.slots.unreachable")
             self._execute(self._work.unreachable(request.job_id, request.attempt, now_ns=now_ns), now_ns=now_ns)
 
     def _log_end(self, job: Job) -> None:
         self._counters.add("manager.jobs.ended")
-        if job.kind is JobKind.SYMBOLS and not job.error_code:
-            self._symbols.fetched(job.exchange, job.progress_rows)
         _log.info(
             "job_ended", job_id=job.job_id, ticker=job.ticker, attempts=job.attempts_counted, error_code=job.error_code
         )

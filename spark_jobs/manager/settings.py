@@ -16,6 +16,8 @@ from spark_jobs.manager.engine.broker import BrokerLimits
 from spark_jobs.manager.engine.jobs import JobRules
 from spark_jobs.manager.engine.realtime import RealtimeRules
 from spark_jobs.manager.engine.requests import REQUEST_ROWS_MAX, RequestRules
+from spark_jobs.manager.engine.triggers import TRIGGERS_MAX, TriggerRules
+from spark_jobs.manager.statistics import StatisticsRules
 
 __all__ = ["ManagerSettings"]
 
@@ -70,6 +72,20 @@ class ManagerSettings(ApplicationSettings):
     reconcile_seconds: Seconds = 3
     republish_seconds: Seconds = 60
     heartbeat_seconds: Seconds = 1
+    symbols_every_seconds: int = Field(default=86_400, ge=0, le=30 * 86_400)
+    """How often the symbols of every exchange that an ingestor serves are fetched; 0 for on demand only."""
+    statistics_every_seconds: int = Field(default=3_600, ge=0, le=7 * 86_400)
+    """How often the 24 h statistics of every exchange that an ingestor serves are fetched; 0 for on demand only."""
+    statistics_fresh_seconds: int = Field(default=60, ge=0, le=86_400)
+    """Statistics that are younger answer a query at once."""
+    statistics_wait_seconds: Seconds = 10
+    """A query waits so long for statistics that are being fetched."""
+    triggers_max: int = Field(default=TRIGGERS_MAX, ge=1, le=1_000_000)
+    """Registered at a time."""
+    triggers_tell_seconds: Seconds = 3_600
+    """All definitions are told to the triggers job again so often; well inside the log's retention."""
+    trigger_expiry_grace_seconds: int = Field(default=600, ge=0, le=7 * 86_400)
+    """So long after its expiry a trigger is still wanted: what happened before may come late."""
     retention_days: int = Field(default=7, ge=1, le=3650)
     request_rows_max: int = Field(default=REQUEST_ROWS_MAX, ge=1, le=10_000_000)
     unfinished_jobs_max: int = Field(default=100_000, ge=1)
@@ -114,6 +130,23 @@ class ManagerSettings(ApplicationSettings):
             stop_ns=self.realtime_stop_seconds * NANOSECONDS,
             keep_ns=self.retention_days * 86_400 * NANOSECONDS,
             jobs_max=self.realtime_jobs_max,
+        )
+
+    def statistics_rules(self) -> StatisticsRules:
+        """Return the times of 24 h statistics."""
+        return StatisticsRules(
+            every_ns=self.statistics_every_seconds * NANOSECONDS,
+            fresh_ns=self.statistics_fresh_seconds * NANOSECONDS,
+            wait_ns=self.statistics_wait_seconds * NANOSECONDS,
+        )
+
+    def trigger_rules(self) -> TriggerRules:
+        """Return the bounds of triggers."""
+        return TriggerRules(
+            triggers_max=self.triggers_max,
+            tell_ns=self.triggers_tell_seconds * NANOSECONDS,
+            grace_ns=self.trigger_expiry_grace_seconds * NANOSECONDS,
+            keep_ns=self.retention_days * 86_400 * NANOSECONDS,
         )
 
     def job_rules(self) -> JobRules:

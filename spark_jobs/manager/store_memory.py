@@ -11,13 +11,26 @@ from spark_jobs.manager.engine.commands import (
     AddRequest,
     Change,
     DropRealtime,
+    DropTrigger,
     EndJob,
     MarkPublished,
+    RealtimeChange,
     RememberExchange,
     SaveJob,
     SaveRealtime,
+    SaveTrigger,
+    TriggerChange,
 )
-from spark_jobs.manager.engine.model import Job, JobState, Outcome, RealtimeJob, Request, StoredRequest, StoredState
+from spark_jobs.manager.engine.model import (
+    Job,
+    JobState,
+    Outcome,
+    RealtimeJob,
+    Request,
+    StoredRequest,
+    StoredState,
+    StoredTrigger,
+)
 
 __all__ = ["MemoryJobStore"]
 
@@ -30,6 +43,7 @@ class _Tables:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     exchanges: set[str] = field(default_factory=set)
     realtime: dict[str, RealtimeJob] = field(default_factory=dict)
+    triggers: dict[str, StoredTrigger] = field(default_factory=dict)
 
     def copy(self) -> _Tables:
         return _Tables(
@@ -39,6 +53,7 @@ class _Tables:
             dict(self.outcomes),
             set(self.exchanges),
             dict(self.realtime),
+            dict(self.triggers),
         )
 
 
@@ -59,6 +74,7 @@ class MemoryJobStore:
             tuple(sorted(requests, key=lambda r: (r.submitted_ns, r.request_id))),
             frozenset(tables.exchanges),
             tuple(tables.realtime[job_id] for job_id in sorted(tables.realtime)),
+            tuple(tables.triggers[trigger_id] for trigger_id in sorted(tables.triggers)),
         )
 
     def find(self, request_id: str) -> StoredRequest | None:
@@ -120,15 +136,21 @@ def _apply(tables: _Tables, change: Change) -> None:
                     tables.outcomes[request_id] = replace(tables.outcomes[request_id], published_ns=published_ns)
         case RememberExchange(exchange):
             tables.exchanges.add(exchange)
-        case SaveRealtime() | DropRealtime():
-            _apply_realtime(tables, change)
+        case SaveRealtime() | DropRealtime() | SaveTrigger() | DropTrigger():
+            _apply_kept(tables, change)
 
 
-def _apply_realtime(tables: _Tables, change: SaveRealtime | DropRealtime) -> None:
-    if isinstance(change, SaveRealtime):
-        tables.realtime[change.job.job_id] = change.job
-    else:
-        tables.realtime.pop(change.job_id, None)
+def _apply_kept(tables: _Tables, change: RealtimeChange | TriggerChange) -> None:
+    """Apply what replaces or drops a row, whatever was there."""
+    match change:
+        case SaveRealtime(job=live):
+            tables.realtime[live.job_id] = live
+        case DropRealtime(job_id):
+            tables.realtime.pop(job_id, None)
+        case SaveTrigger(trigger):
+            tables.triggers[trigger.trigger_id] = trigger
+        case DropTrigger(trigger_id):
+            tables.triggers.pop(trigger_id, None)
 
 
 def _unfinished(tables: _Tables, job_id: str) -> None:

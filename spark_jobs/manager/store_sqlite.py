@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from relay.errors import SettingsError, StorageError
 from spark_jobs.manager.engine.commands import (
@@ -16,17 +16,20 @@ from spark_jobs.manager.engine.commands import (
     AddRequest,
     Change,
     DropRealtime,
+    DropTrigger,
     EndJob,
     MarkPublished,
     RememberExchange,
     SaveJob,
     SaveRealtime,
+    SaveTrigger,
 )
 from spark_jobs.manager.engine.model import Job, JobState, Outcome, StoredRequest, StoredState
 from spark_jobs.manager.job_codec import (
     decode_job,
     decode_realtime,
     decode_request,
+    decode_trigger,
     encode_job,
     encode_realtime,
     encode_request,
@@ -34,7 +37,7 @@ from spark_jobs.manager.job_codec import (
 
 __all__ = ["SCHEMA_VERSION", "SqliteJobStore"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _SCHEMA = """
 CREATE TABLE jobs (
   job_id TEXT PRIMARY KEY, is_ended INTEGER NOT NULL, ended_ns INTEGER NOT NULL, body TEXT NOT NULL
@@ -52,7 +55,13 @@ CREATE INDEX outcomes_by_publication ON outcomes (published_ns);
 CREATE TABLE exchanges (exchange TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 _SCHEMA_2 = "CREATE TABLE realtime (job_id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;"
-_SCHEMAS = (_SCHEMA, _SCHEMA_2)
+_SCHEMA_3 = """
+CREATE TABLE triggers (
+  trigger_id TEXT PRIMARY KEY, definition BLOB NOT NULL, registered_ns INTEGER NOT NULL, state TEXT NOT NULL,
+  ended_ns INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+_SCHEMAS = (_SCHEMA, _SCHEMA_2, _SCHEMA_3)
 """What each version adds to the one before it."""
 
 
@@ -137,11 +146,19 @@ class SqliteJobStore:
                 self._decoded(decode_realtime, "realtime", *row)
                 for row in run("SELECT job_id, body FROM realtime ORDER BY job_id")
             ]
+            triggers = [
+                self._decoded(decode_trigger, "triggers", *row)
+                for row in run(
+                    "SELECT trigger_id, trigger_id, definition, registered_ns, state, ended_ns FROM triggers "
+                    "ORDER BY trigger_id"
+                )
+            ]
         return StoredState(
             tuple(sorted(jobs, key=lambda j: (j.created_ns, j.job_id))),
             tuple(sorted(requests, key=lambda r: (r.submitted_ns, r.request_id))),
             exchanges,
             tuple(realtime),
+            tuple(triggers),
         )
 
     def find(self, request_id: str) -> StoredRequest | None:
@@ -241,6 +258,11 @@ class SqliteJobStore:
                 run("INSERT OR REPLACE INTO realtime VALUES (?, ?)", (live.job_id, encode_realtime(live)))
             case DropRealtime(job_id):
                 run("DELETE FROM realtime WHERE job_id = ?", (job_id,))
+            case SaveTrigger(trigger=t):
+                row = (t.trigger_id, t.definition, t.registered_ns, t.state, t.ended_ns)
+                run("INSERT OR REPLACE INTO triggers VALUES (?, ?, ?, ?, ?)", row)
+            case DropTrigger(trigger_id):
+                run("DELETE FROM triggers WHERE trigger_id = ?", (trigger_id,))
 
     def _save(self, job: Job, *, is_ended: int, ended_ns: int) -> None:
         changed = self._connection.execute(
@@ -249,9 +271,9 @@ class SqliteJobStore:
         )
         self._expect_unfinished(changed, job.job_id)
 
-    def _decoded(self, decode: Callable[[str], T], table: str, row_id: str, body: str) -> T:
+    def _decoded(self, decode: Callable[..., T], table: str, row_id: str, *body: Any) -> T:
         try:
-            return decode(body)
+            return decode(*body)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StorageError(
                 f"{self._path}: the row {row_id} of {table} cannot be understood ({type(error).__name__}: {error}); "

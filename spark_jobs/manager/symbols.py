@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from relay.errors import PeerError
 from relay.protocol.codes import ErrorCode
@@ -10,8 +10,9 @@ from relay.protocol.periods import NANOSECONDS
 from relay.protocol.tickers import parse_ticker
 from relay.protocol.v1 import request_pb2
 from spark_jobs.manager.engine.commands import Answer, Command
+from spark_jobs.manager.engine.exchange_schedule import ExchangeSchedule
 from spark_jobs.manager.engine.jobs import JobBook
-from spark_jobs.manager.engine.model import JobKind, Route
+from spark_jobs.manager.engine.model import Job, JobKind, Route
 from spark_jobs.manager.lookups import Failed, SymbolsFound, SymbolsQuestion
 
 __all__ = ["SymbolDesk"]
@@ -27,10 +28,14 @@ class SymbolDesk:
         book: where SYMBOLS jobs live.
         exchanges: known ones.
         new_id: makes job ids.
+        schedule: when symbols are fetched although nobody asks.
     """
 
-    def __init__(self, book: JobBook, exchanges: set[str], new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, book: JobBook, exchanges: set[str], new_id: Callable[[], str], schedule: ExchangeSchedule
+    ) -> None:
         self._book = book
+        self._schedule = schedule
         self._exchanges = exchanges
         self._new_id = new_id
         self._started_ns: dict[str, int] = {}
@@ -39,6 +44,27 @@ class SymbolDesk:
     def fetched(self, exchange: str, count: int) -> None:
         """A fetch has put so many markets into the log; the table shows them a little later, perhaps in parts."""
         self._fetched[exchange] = count
+
+    def tick(self, served: Collection[str], *, now_ns: int) -> list[Command]:
+        """Fetch the symbols of exchanges that are due.
+
+        Args:
+            served: exchanges that an ingestor serves.
+            now_ns: present time.
+        """
+        commands: list[Command] = []
+        for exchange in self._schedule.due(served, now_ns=now_ns):
+            commands += self._fetch(exchange, now_ns=now_ns)
+        return commands
+
+    def ended(self, job: Job, *, now_ns: int) -> None:
+        """A fetch has ended."""
+        if job.kind is not JobKind.SYMBOLS:
+            return
+        if job.error_code:
+            self._schedule.failed(job.exchange, now_ns=now_ns)
+        else:
+            self.fetched(job.exchange, job.progress_rows)
 
     def ask(self, query: request_pb2.SymbolQuery, routing: Route) -> SymbolsQuestion | Answer:
         """Return the question for the tables, or the answer when the query makes no sense."""
@@ -103,7 +129,8 @@ class SymbolDesk:
         if not self._is_due(exchange, now_ns=now_ns):
             return []
         self._started_ns[exchange] = now_ns
-        return self._book.start_symbols(exchange, job_id=self._new_id(), now_ns=now_ns)
+        self._schedule.asked(exchange, at_ns=now_ns)
+        return self._book.start_of_exchange(JobKind.SYMBOLS, exchange, job_id=self._new_id(), now_ns=now_ns)
 
     def _is_due(self, exchange: str, *, now_ns: int) -> bool:
         """A fetch that has just ended is not visible yet, so that asking again at once must not repeat it."""

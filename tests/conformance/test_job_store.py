@@ -11,15 +11,27 @@ import pytest
 
 from relay.errors import SettingsError, StorageError
 from relay.protocol.ranges import Range
+from relay.protocol.v1 import trigger_pb2
 from spark_jobs.manager.engine.commands import (
     AddJob,
     AddRequest,
+    DropTrigger,
     EndJob,
     MarkPublished,
     RememberExchange,
     SaveJob,
+    SaveTrigger,
 )
-from spark_jobs.manager.engine.model import Assignment, Job, JobKind, JobState, Outcome, Request
+from spark_jobs.manager.engine.model import (
+    Assignment,
+    Job,
+    JobKind,
+    JobState,
+    Outcome,
+    Request,
+    StoredTrigger,
+    TriggerState,
+)
 from spark_jobs.manager.ports import JobStore
 from spark_jobs.manager.store_memory import MemoryJobStore
 from spark_jobs.manager.store_sqlite import SCHEMA_VERSION, SqliteJobStore
@@ -139,6 +151,72 @@ def test_pruning_forgets_old_published_ends_only(store: JobStore) -> None:
     assert store.prune(ended_before_ns=20) == 1
     assert [store.find(name) is None for name in ("old", "unpublished", "new")] == [True, False, False]
     assert [job.job_id for job in store.load().jobs] == ["running"]
+
+
+def trigger(trigger_id: str = "trigger") -> StoredTrigger:
+    definition = trigger_pb2.CEPTriggerRequest(trigger_id=trigger_id, cooldown_ms=BIG, one_shot=True)
+    return StoredTrigger(trigger_id, definition.SerializeToString(), BIG)
+
+
+def test_triggers_come_back_as_they_were_in_the_order_of_their_ids(store: JobStore) -> None:
+    store.commit([SaveTrigger(trigger("b")), SaveTrigger(trigger("a"))])
+    assert store.load().triggers == (trigger("a"), trigger("b"))
+
+
+def test_a_triggers_end_replaces_what_was_stored_and_dropping_it_forgets_it(store: JobStore) -> None:
+    store.commit([SaveTrigger(trigger())])
+    for state in TriggerState:
+        ended = replace(trigger(), state=state, ended_ns=BIG + 1)
+        store.commit([SaveTrigger(ended)])
+        assert store.load().triggers == (ended,)
+    store.commit([DropTrigger("trigger"), DropTrigger("unknown")])
+    assert store.load().triggers == ()
+
+
+def test_a_trigger_is_stored_with_the_other_changes_or_not_at_all(store: JobStore) -> None:
+    with pytest.raises(StorageError):
+        store.commit([SaveTrigger(trigger()), SaveJob(JOB)])
+    assert store.load().triggers == ()
+
+
+def test_a_database_of_the_version_before_triggers_is_opened_and_keeps_its_jobs(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.sqlite"
+    store = SqliteJobStore(path)
+    store.commit([AddJob(JOB)])
+    store.close()
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE triggers")
+    connection.execute("PRAGMA user_version=2")
+    connection.close()
+    store = SqliteJobStore(path)
+    store.commit([SaveTrigger(trigger())])
+    assert (store.load().jobs, store.load().triggers) == ((JOB,), (trigger(),))
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE triggers SET definition = x'ff'",
+        "UPDATE triggers SET definition = x''",
+        "UPDATE triggers SET definition = 'text'",
+        "UPDATE triggers SET state = 'unheard of'",
+        "UPDATE triggers SET ended_ns = 'soon'",
+    ],
+)
+def test_a_trigger_that_cannot_be_understood_is_told_with_its_id(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "jobs.sqlite"
+    store = SqliteJobStore(path)
+    store.commit([SaveTrigger(trigger())])
+    store.close()
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    store = SqliteJobStore(path)
+    with pytest.raises(StorageError, match="the row trigger of triggers cannot be understood"):
+        store.load()
+    store.close()
 
 
 def test_what_was_committed_is_there_after_a_kill(tmp_path: Path) -> None:

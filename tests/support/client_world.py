@@ -16,7 +16,7 @@ from relay.protocol.envelope import decode, encode
 from relay.protocol.periods import NANOSECONDS, align_down_ns
 from relay.protocol.ranges import Range, to_wire
 from relay.protocol.registry import Channel
-from relay.protocol.v1 import market_pb2, request_pb2
+from relay.protocol.v1 import market_pb2, request_pb2, trigger_pb2
 from relay.tables.catalog import TableSettings
 from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import COVERAGE_COLUMNS, COVERAGE_TABLE, OHLC_COLUMNS
@@ -122,7 +122,9 @@ class ScriptedManager:
     fetched: list[str] = field(default_factory=list)
     script: Callable[[request_pb2.SubmitHistoricalRequest], tuple[int, str, list[Range]]] | None = None
     symbols: Callable[[request_pb2.SymbolQuery], request_pb2.SymbolReply] | None = None
+    statistics: Callable[[request_pb2.StatsQuery], object] | None = None
     replays: Callable[[request_pb2.ReplayRequest], request_pb2.ReplayResponse] | None = None
+    triggers: Callable[[trigger_pb2.CEPTriggerRequest], object] | None = None
 
     def __post_init__(self) -> None:
         self.hold = threading.Event()
@@ -130,6 +132,7 @@ class ScriptedManager:
         self._open: list[request_pb2.SubmitHistoricalRequest] = []
         self._stopping = threading.Event()
         self._outbox: list[list[bytes]] = []
+        self._subscribed: set[bytes] = set()
         self._writer = open_writable_tables(self.tables)
         self._thread = threading.Thread(target=self._run, name="scripted-manager")
         self._thread.start()
@@ -146,6 +149,10 @@ class ScriptedManager:
         """Publish in the manager's own thread."""
         self._outbox.append([topic.encode(), *encode(message)])
 
+    def has_subscriber(self, topic: str) -> bool:
+        """Return whether the relay has subscribed a topic."""
+        return topic.encode() in self._subscribed
+
     def close(self) -> None:
         self._stopping.set()
         self._thread.join()
@@ -161,6 +168,9 @@ class ScriptedManager:
                 if time.monotonic() >= beat_due:
                     publisher.send_multipart([b"HEARTBEAT:MANAGER", *encode(market_pb2.Heartbeat())])
                     beat_due = time.monotonic() + 0.3
+                while publisher.poll(0):
+                    said = publisher.recv()
+                    (self._subscribed.add if said[:1] == b"\x01" else self._subscribed.discard)(said[1:])
                 if router.poll(20):
                     frames = router.recv_multipart()
                     answer = self._answer(decode(frames, Channel.CLIENT_REQUEST).message)
@@ -183,6 +193,10 @@ class ScriptedManager:
                 return self._status(message.request_id)
             case request_pb2.SymbolQuery() if self.symbols is not None:
                 return self.symbols(message)
+            case request_pb2.StatsQuery() if self.statistics is not None:
+                return self.statistics(message)
+            case trigger_pb2.CEPTriggerRequest() if self.triggers is not None:
+                return self.triggers(message)
             case request_pb2.ReplayRequest() if self.replays is not None:
                 return self.replays(message)
         raise AssertionError(f"unexpected {message}")

@@ -22,12 +22,15 @@ from relay.protocol.registry import Channel
 from relay.protocol.v1 import request_pb2, work_pb2
 from relay.tables.port import TableReader
 from relay.transport import Context, SocketKind, SocketLimits, Waker, new_context, open_socket, subscribe
+from spark_jobs.manager.control_teller import ControlTeller
+from spark_jobs.manager.firings_reader import FiringsReader
 from spark_jobs.manager.lookups import TableLookups
 from spark_jobs.manager.loop import close_sockets, open_sockets, run_loop
 from spark_jobs.manager.ports import JobStore
 from spark_jobs.manager.replays import ReplayDesk
 from spark_jobs.manager.service import ManagerService
 from spark_jobs.manager.settings import ManagerSettings
+from spark_jobs.manager.statistics_reader import StatisticsReader
 
 __all__ = ["BTC", "MINUTE_NS", "START_NS", "Endpoints", "Ingestor", "ManagerThread", "Pusher", "Relay", "history"]
 
@@ -51,6 +54,7 @@ class Endpoints:
 
 def settings_for(endpoints: Endpoints, store_path: Path, **changes: object) -> ManagerSettings:
     """Return settings with what a test changes."""
+    quiet: dict[str, object] = {"statistics_every_seconds": 0, "symbols_every_seconds": 0}
     return ManagerSettings(
         request_endpoint=endpoints.requests,
         work_endpoint=endpoints.work,
@@ -60,7 +64,7 @@ def settings_for(endpoints: Endpoints, store_path: Path, **changes: object) -> M
         catalog_uri="sqlite:///unused",
         warehouse="file:///unused",
         status_port=0,
-        **changes,  # type: ignore[arg-type]
+        **{**quiet, **changes},  # type: ignore[arg-type]
     )
 
 
@@ -127,6 +131,9 @@ class ManagerThread:
         sockets = open_sockets(context, settings)
         lookups = TableLookups(lambda: self._tables, self._waker)
         replays = ReplayDesk(self._open_log, topic_prefix="", waker=self._waker)
+        statistics = StatisticsReader(self._open_log, topic_prefix="", waker=self._waker)
+        control = ControlTeller(self._open_log, topic_prefix="")
+        firings = FiringsReader(self._open_log, topic_prefix="", waker=self._waker)
         try:
             self.endpoints = Endpoints(
                 *(
@@ -139,9 +146,12 @@ class ManagerThread:
                 store=store,
                 lookups=lookups,
                 replays=replays,
+                statistics=statistics,
                 sockets=sockets,
                 counters=self.counters,
                 now_ns=time.time_ns(),
+                control=control,
+                firings=firings,
             )
             self._is_bound.set()
             run_loop(service, sockets, self._waker, lambda: self._is_stopping)
@@ -149,6 +159,9 @@ class ManagerThread:
             close_sockets(sockets)
             lookups.close()
             replays.close()
+            statistics.close()
+            control.close()
+            firings.close()
             store.close()
             context.term()
 

@@ -28,23 +28,48 @@ from relay_client.engine.live_values import (
     Skipped,
     StateChanged,
 )
+from relay_client.engine.trigger_feed import MatchedEvent, TriggerEvent, TriggerLoss
 from relay_client.history import Bar, History
 from relay_client.outcome import Outcome, Progress, Request, RequestStatus
+from relay_client.pattern_builder import (
+    CLOSE,
+    HIGH,
+    LOW,
+    OPEN,
+    TRADES,
+    VOLUME,
+    PatternBuilder,
+    PatternError,
+    n_of,
+    when,
+)
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
+from relay_client.statistics import ExchangeStatistics, TickerStatistics, UsdRate
 from relay_client.stored_ticks import StoredTicks
 from relay_client.subscription import FeedItem, Subscription
-from relay_client.symbols import Symbol
+from relay_client.symbols import Symbol, SymbolState
 from relay_client.tick_player import TickPlayer
+from relay_client.trigger_flows import Trigger
+from relay_client.triggers import AsyncTriggerEvents, AsyncTriggers, TriggerEvents, Triggers
 
 __all__ = [
+    "CLOSE",
+    "HIGH",
+    "LOW",
+    "OPEN",
+    "TRADES",
+    "VOLUME",
     "AsyncClient",
     "AsyncSubscription",
+    "AsyncTriggerEvents",
+    "AsyncTriggers",
     "Bar",
     "CallbackFailed",
     "Client",
     "ClientSettings",
     "Completeness",
+    "ExchangeStatistics",
     "FeedEvent",
     "FeedItem",
     "FeedState",
@@ -53,10 +78,13 @@ __all__ = [
     "HistoryJoined",
     "KnownGap",
     "Loss",
+    "MatchedEvent",
     "MissingIds",
     "Origin",
     "Outcome",
     "Overrun",
+    "PatternBuilder",
+    "PatternError",
     "Progress",
     "RelayInfo",
     "Repaired",
@@ -67,7 +95,16 @@ __all__ = [
     "StoredTicks",
     "Subscription",
     "Symbol",
+    "SymbolState",
     "Tick",
     "TickPlayer",
-    "1h",
+    "TickerStatistics",
+    "Trigger",
+    "TriggerEvent",
+    "TriggerEvents",
+    "TriggerLoss",
+    "Triggers",
+    "UsdRate",
+    "n_of",
+    "when",
 ]

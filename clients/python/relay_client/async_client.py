@@ -12,18 +12,22 @@ from relay.protocol.times import TimeUnit
 from relay_client.archive import read_completeness, read_ticks
 from relay_client.arguments import items
 from relay_client.async_subscription import AsyncSubscription
-from relay_client.client import SYMBOLS_MAX, open_flows
+from relay_client.client import SYMBOLS_MAX
 from relay_client.engine.completeness import Completeness
+from relay_client.exchange_reading import read_statistics, read_symbol_history
 from relay_client.flow import run_async
 from relay_client.flows import ClientFlows, OnProgress
 from relay_client.history import History
+from relay_client.opening import open_flows
 from relay_client.outcome import Outcome, Request, id_of
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
+from relay_client.statistics import ExchangeStatistics
 from relay_client.stored_ticks import StoredTicks
 from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan
-from relay_client.symbols import Symbol
+from relay_client.symbols import Symbol, SymbolState
 from relay_client.times import TimeLike
+from relay_client.triggers import AsyncTriggers
 
 __all__ = ["AsyncClient"]
 
@@ -50,6 +54,11 @@ class AsyncClient:
     def client_id(self) -> str:
         """UUID of this client."""
         return self._flows.session.client_id
+
+    @property
+    def triggers(self) -> AsyncTriggers:
+        """Triggers; see :attr:`relay_client.Client.triggers`."""
+        return AsyncTriggers(self, self._flows)
 
     async def history(
         self,
@@ -132,6 +141,24 @@ class AsyncClient:
             )
         )
 
+    async def symbol_history(
+        self,
+        ticker: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> list[SymbolState]:
+        """Return what a market was and when; see :meth:`relay_client.Client.symbol_history`."""
+        return await run_async(read_symbol_history(self._flows, ticker, timeout_s=timeout))
+
+    async def statistics(
+        self,
+        exchange: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> ExchangeStatistics:
+        """Return an exchange's 24 h statistics; see :meth:`relay_client.Client.statistics`."""
+        return await run_async(read_statistics(self._flows, exchange, timeout_s=timeout))
+
     async def ticks(
         self,
         ticker: str,
@@ -199,7 +226,7 @@ class AsyncClient:
         return AsyncSubscription(self._flows.session, plan, self._check_tickers, timeout=timeout)
 
     async def _check_tickers(self, plan: Plan, timeout: float | None) -> None:  # noqa: ASYNC109
-        await run_async(self._flows.check_tickers(plan.tickers, timeout_s=timeout))
+        await run_async(self._flows.check_tickers(plan.tickers, exchanges=plan.exchanges, timeout_s=timeout))
 
     async def probe(self, *, timeout: float | None = None) -> RelayInfo:  # noqa: ASYNC109
         """Ask the relay about itself; see :meth:`relay_client.Client.probe`."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from relay_client.buffer import ItemBuffer
 from relay_client.engine.live_values import FeedEvent
 from relay_client.session import Session
 from relay_client.subscribing import Plan, TopicsLike, plan_of
@@ -17,7 +18,7 @@ from relay_client.subscription import FeedItem, SubscriptionCore
 if TYPE_CHECKING:
     from relay_client.times import TimeLike
 
-__all__ = ["AsyncSubscription"]
+__all__ = ["AsyncSubscription", "take"]
 
 
 class AsyncSubscription:
@@ -119,25 +120,29 @@ class AsyncSubscription:
         return self
 
     async def _take(self) -> Sequence[Any] | None:
-        """Take what is there, or wait for the client's thread to bring more."""
-        loop, came, buffer = asyncio.get_running_loop(), asyncio.Event(), self._core.buffer
+        return await take(self._core.buffer)
 
-        def wake() -> None:
-            with suppress(RuntimeError):  # the loop has ended: nobody waits
-                loop.call_soon_threadsafe(came.set)
 
-        taken = buffer.take(timeout_s=0)
-        if taken is None or taken:
-            # Even a full buffer leaves the loop to others.
-            await asyncio.sleep(0)
-            return taken
-        buffer.on_change(wake)
-        try:
-            while taken is not None and not taken:
-                taken = buffer.take(timeout_s=0)
-                if taken is not None and not taken:
-                    await came.wait()
-                    came.clear()
-            return taken
-        finally:
-            buffer.on_change(None)
+async def take(buffer: ItemBuffer) -> Sequence[Any] | None:
+    """Take what is there, or wait for the client's thread to bring more; None at the end."""
+    loop, came = asyncio.get_running_loop(), asyncio.Event()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop has ended: nobody waits
+            loop.call_soon_threadsafe(came.set)
+
+    taken = buffer.take(timeout_s=0)
+    if taken is None or taken:
+        # Even a full buffer leaves the loop to others.
+        await asyncio.sleep(0)
+        return taken
+    buffer.on_change(wake)
+    try:
+        while taken is not None and not taken:
+            taken = buffer.take(timeout_s=0)
+            if taken is not None and not taken:
+                await came.wait()
+                came.clear()
+        return taken
+    finally:
+        buffer.on_change(None)

@@ -7,55 +7,30 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from relay.config import load_settings
-from relay.errors import SettingsError
 from relay.protocol.times import TimeUnit
 from relay_client.archive import read_completeness, read_ticks
-from relay_client.arguments import items, text, whole
+from relay_client.arguments import items
 from relay_client.engine.completeness import Completeness
+from relay_client.exchange_reading import read_statistics, read_symbol_history
 from relay_client.flow import run
 from relay_client.flows import ClientFlows, OnProgress
 from relay_client.history import History
+from relay_client.opening import open_flows
 from relay_client.outcome import Outcome, Request, id_of
 from relay_client.probe import RelayInfo
 from relay_client.settings import ClientSettings
+from relay_client.statistics import ExchangeStatistics
 from relay_client.stored_ticks import StoredTicks
 from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan
 from relay_client.subscription import Subscription
-from relay_client.symbols import Symbol
+from relay_client.symbols import Symbol, SymbolState
 from relay_client.tick_player import TickPlayer, open_player
 from relay_client.times import TimeLike
+from relay_client.triggers import Triggers
 
-__all__ = ["SYMBOLS_MAX", "Client", "open_flows"]
+__all__ = ["SYMBOLS_MAX", "Client"]
 
 SYMBOLS_MAX = 1_000
-
-
-def open_flows(
-    host: str | None,
-    request_port: int | None,
-    subscribe_port: int | None,
-    *,
-    settings: ClientSettings | None,
-    config_file: Path | None,
-) -> ClientFlows:
-    """Return the flows of a new client; arguments win over ``settings``, or over environment and file without them."""
-    given: dict[str, object] = {} if host is None else {"host": text("host", host)}
-    for name, port in (("request_port", request_port), ("subscribe_port", subscribe_port)):
-        if port is not None:
-            given[name] = whole(name, port, low=1, high=65_535)
-    if settings is not None and not isinstance(settings, ClientSettings):
-        raise SettingsError(f"expected settings as ClientSettings, got {type(settings).__name__}")
-    if config_file is not None:
-        try:
-            config_file = Path(config_file)
-        except TypeError as error:
-            raise SettingsError(f"expected config_file as a path, got {type(config_file).__name__}") from error
-    if settings is None:
-        return ClientFlows(load_settings(ClientSettings, overrides=given, config_file=config_file))
-    if config_file is not None:
-        raise SettingsError("expected either settings or config_file, got both; leave one out")
-    return ClientFlows(settings.model_copy(update=given))
 
 
 class Client:
@@ -91,6 +66,11 @@ class Client:
     def client_id(self) -> str:
         """UUID of this client; its notifications come on ``RESPONSE:{client_id}``."""
         return self._flows.session.client_id
+
+    @property
+    def triggers(self) -> Triggers:
+        """Triggers: ``register``, ``cancel``, ``list``, and ``events`` for what has fired."""
+        return Triggers(self, self._flows)
 
     def history(
         self,
@@ -216,6 +196,14 @@ class Client:
             )
         )
 
+    def symbol_history(self, ticker: str, *, timeout: float | None = None) -> list[SymbolState]:
+        """Return what a market was and when; see :func:`relay_client.exchange_reading.read_symbol_history`."""
+        return run(read_symbol_history(self._flows, ticker, timeout_s=timeout))
+
+    def statistics(self, exchange: str, *, timeout: float | None = None) -> ExchangeStatistics:
+        """Return an exchange's 24 h statistics; see :func:`relay_client.exchange_reading.read_statistics`."""
+        return run(read_statistics(self._flows, exchange, timeout_s=timeout))
+
     def subscribe(
         self,
         topics: TopicsLike,
@@ -240,7 +228,8 @@ class Client:
         once. What was lost on the way is replayed (``tick.repaired``); what cannot be had is reported as a ``Loss``.
 
         Args:
-            topics: one or many of ``TICKER`` (its ticks), ``TICKER|tick``, ``TICKER|ohlc:SECONDS``, ``TICKER|gap``.
+            topics: one or many of ``TICKER`` (its ticks), ``TICKER|tick``, ``TICKER|ohlc:SECONDS``, ``TICKER|gap``,
+                ``EXCHANGE|ticker24h``.
             start: ticks since this time first: as :meth:`history` takes it, of topics of ticks only.
             order: ``arrival``: at once, repaired and backfilled ticks behind later ones; ``strict``: by trade id, which
                 waits for what is missing (at most ``order_wait_ms``, then a ``Skipped`` event).
@@ -271,7 +260,7 @@ class Client:
         return Subscription(self._flows.session, plan, self._check_tickers)
 
     def _check_tickers(self, plan: Plan, timeout: float | None) -> None:
-        run(self._flows.check_tickers(plan.tickers, timeout_s=timeout))
+        run(self._flows.check_tickers(plan.tickers, exchanges=plan.exchanges, timeout_s=timeout))
 
     def ticks(
         self,
@@ -299,16 +288,7 @@ class Client:
             RetryableError: relay, catalog or store are away.
         """
         return run(
-            read_ticks(
-                self._flows,
-                ticker,
-                start=start,
-                end=end,
-                last=last,
-                limit=limit,
-                unit=unit,
-                timeout_s=timeout,
-            )
+            read_ticks(self._flows, ticker, start=start, end=end, last=last, limit=limit, unit=unit, timeout_s=timeout)
         )
 
     def completeness(

@@ -31,6 +31,7 @@ from relay_client.session import Pending, Session
 from relay_client.settings import ClientSettings
 from relay_client.symbols import Symbol
 from relay_client.times import TimeLike, parse_range
+from relay_client.trigger_flows import TriggerStream
 
 __all__ = ["ClientFlows", "OnProgress", "checked_period", "checked_ticker"]
 
@@ -49,6 +50,8 @@ class ClientFlows:
         self.settings = settings
         self.session = Session(settings)
         self.lake = Lake(settings)
+        self.trigger_streams: dict[str, TriggerStream] = {}
+        """Firings that came since a registration and that nobody has asked for yet."""
 
     def close(self) -> None:
         """End the thread, close sockets and catalogs."""
@@ -182,8 +185,12 @@ class ClientFlows:
                 raise RetryableError(f"{answer.error_message}; the deadline has passed", code=ErrorCode.TIMEOUT)
             query.refresh = False
 
-    def check_tickers(self, tickers: Sequence[str], *, timeout_s: float | None) -> Flow[None]:
-        """Raise for the first ticker that is unknown: subscribing it would be silence for ever."""
+    def check_tickers(
+        self, tickers: Sequence[str], *, exchanges: Sequence[str] = (), timeout_s: float | None
+    ) -> Flow[None]:
+        """Raise for the first ticker or exchange that is unknown: subscribing it would be silence for ever."""
+        for exchange in exchanges:
+            yield from self.symbols(ticker="", exchange=exchange, text="", refresh=False, limit=1, timeout_s=timeout_s)
         for ticker in tickers:
             found = yield from self.symbols(
                 ticker=ticker, exchange="", text="", refresh=False, limit=1, timeout_s=timeout_s

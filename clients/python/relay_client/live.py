@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from google.protobuf.message import DecodeError, Message
 
 from relay.errors import PeerError, RelayError, SettingsError
 from relay.protocol.envelope import VERSION, VERSION_FRAME
 from relay.protocol.registry import MessageType
-from relay.protocol.topics import MarketTopic
-from relay.protocol.v1 import market_pb2, request_pb2
+from relay.protocol.topics import MarketTopic, StatisticsTopic, TriggerTopic
+from relay.protocol.v1 import market_pb2, request_pb2, trigger_pb2
 from relay_client.buffer import ItemBuffer
-from relay_client.engine.feed_group import Feed, FeedGroup
 from relay_client.engine.live_values import ReplayQuestion
 
-__all__ = ["LiveFeed", "LiveFeeds"]
+__all__ = ["LiveFeed", "LiveFeeds", "Topic"]
 
 _PARSERS: dict[int, Callable[[bytes], Any]] = {
     MessageType.TICK: market_pb2.Tick.FromString,
@@ -27,6 +26,8 @@ _PARSERS: dict[int, Callable[[bytes], Any]] = {
     MessageType.GAP: market_pb2.Gap.FromString,
     MessageType.MARKET: market_pb2.Market.FromString,
     MessageType.HEARTBEAT: market_pb2.Heartbeat.FromString,
+    MessageType.CEP_TRIGGER_EVENT: trigger_pb2.CEPTriggerEvent.FromString,
+    MessageType.TICKER_24H: market_pb2.Ticker24h.FromString,
 }
 _TYPE_OF = {
     b"tick": MessageType.TICK,
@@ -34,6 +35,8 @@ _TYPE_OF = {
     b"gap": MessageType.GAP,
     b"market": MessageType.MARKET,
     b"heartbeat": MessageType.HEARTBEAT,
+    b"CEP": MessageType.CEP_TRIGGER_EVENT,
+    b"ticker24h": MessageType.TICKER_24H,
 }
 _NONSENSE = (DecodeError, ValueError, ArithmeticError, LookupError)
 """What bytes that decode badly, or decode to nonsense (an unknown state, a volume that is no number), raise."""
@@ -43,13 +46,49 @@ _TICK_SHARE = 20
 _REPLAYS_MAX = 16
 _NEVER_NS = 2**62
 Ask = Callable[[Message], Future[Message]]
+Topic = MarketTopic | StatisticsTopic | TriggerTopic
+
+
+class Feed(Protocol):
+    """What asks for replays."""
+
+    def on_records(self, question: ReplayQuestion, messages: Sequence[Any], next_from: int, now_ns: int) -> None:
+        """Take the answer to a replay."""
+
+    def on_failed(self, question: ReplayQuestion, text: str, now_ns: int, *, is_final: bool) -> None:
+        """A replay was refused for good, or not answered in time."""
+
+
+class Group(Protocol):
+    """The engine of one subscription: a :class:`~relay_client.engine.feed_group.FeedGroup` or its like."""
+
+    out: list[Any]
+    handlers: dict[bytes, Callable[[Any, int], None]]
+
+    def add(self, topic: Any, *, start_ns: int | None, now_ns: int) -> list[bytes]:
+        """Begin a topic; return the wire topics to subscribe."""
+
+    def remove(self, topic: Any) -> list[bytes]:
+        """End a topic; return the wire topics to unsubscribe."""
+
+    def on_in_force(self, now_ns: int, *, was_cut: bool) -> None:
+        """The subscriptions are in force."""
+
+    def on_relay_away(self) -> None:
+        """The relay is silent."""
+
+    def on_tick(self, now_ns: int) -> None:
+        """Do what is due."""
+
+    def questions(self, now_ns: int) -> Iterable[tuple[Feed, ReplayQuestion]]:
+        """Return the replays to ask for now."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveFeed:
     """One subscription as the client's thread sees it."""
 
-    group: FeedGroup
+    group: Group
     buffer: ItemBuffer
 
     def flush(self) -> None:
@@ -92,14 +131,14 @@ class LiveFeeds:
         """Return when the next tick matters."""
         return self._tick_due_ns
 
-    def add(self, feed: LiveFeed, topic: MarketTopic, start_ns: int | None, now_ns: int) -> list[bytes]:
+    def add(self, feed: LiveFeed, topic: Topic, start_ns: int | None, now_ns: int) -> list[bytes]:
         """Begin a topic of a subscription; return the wire topics that the client must subscribe now."""
         if feed not in self._feeds:
             self._feeds.append(feed)
         self._tick_due_ns = min(self._tick_due_ns, now_ns + _TICK_NS)
         return [name for name in feed.group.add(topic, start_ns=start_ns, now_ns=now_ns) if self._route(name, feed)]
 
-    def remove(self, feed: LiveFeed, topics: Sequence[MarketTopic]) -> list[bytes]:
+    def remove(self, feed: LiveFeed, topics: Sequence[Topic]) -> list[bytes]:
         """End topics of a subscription; return the wire topics that nobody of this client needs any more."""
         gone = [name for topic in topics for name in feed.group.remove(topic) if self._unroute(name, feed)]
         if not feed.group.handlers and feed in self._feeds:
@@ -177,7 +216,7 @@ class LiveFeeds:
         )
 
     def _records(self, question: ReplayQuestion, response: request_pb2.ReplayResponse) -> list[Any]:
-        type_id = _TYPE_OF[question.topic.rpartition("|")[2].encode()]
+        type_id = _type_of(question.topic.encode())
         found = []
         for record in response.records:
             if len(record) < 2 or record[0] != VERSION or record[1] != type_id:
@@ -192,7 +231,7 @@ class LiveFeeds:
     def _route(self, name: bytes, feed: LiveFeed) -> bool:
         is_new = name not in self._routes
         if is_new:
-            type_id = _TYPE_OF[name.rpartition(b"|")[2].partition(b":")[0]]
+            type_id = _type_of(name)
             self._routes[name] = _Route(type_id, _PARSERS[type_id], [])
         self._routes[name].handlers.append((feed, feed.group.handlers[name]))
         return is_new
@@ -204,3 +243,7 @@ class LiveFeeds:
             return False
         del self._routes[name]
         return True
+
+
+def _type_of(topic: bytes) -> MessageType:
+    return _TYPE_OF[topic.rpartition(b"|")[2].partition(b":")[0]]

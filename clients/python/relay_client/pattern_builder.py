@@ -46,6 +46,7 @@ __all__ = [
     "PatternBuilder",
     "PatternError",
     "Subject",
+    "milliseconds",
     "n_of",
     "when",
 ]
@@ -177,13 +178,13 @@ class PatternBuilder:
             n=_count("n", n),
             condition=_leaf("times", self),
             of_events=0 if of_last is None else _count("of_last", of_last),
-            window_ms=0 if in_last is None else _milliseconds("in_last", in_last),
+            window_ms=0 if in_last is None else milliseconds("in_last", in_last),
         )
         return _condition(_Step(repeat=repeat))
 
     def within(self, duration: Duration) -> PatternBuilder:
         """Return the pattern with a window: its last event comes less than this after its first."""
-        return replace(self, within_ms=_milliseconds("within", duration))
+        return replace(self, within_ms=milliseconds("within", duration))
 
     def skip_past_last_event(self) -> PatternBuilder:
         """Return the pattern with the rule that a match ends everything that began at or before its last event."""
@@ -206,7 +207,7 @@ class PatternBuilder:
     ) -> PatternBuilder:
         step = _single(method, condition)
         step.contiguity = how
-        step.within_ms = 0 if within is None else _milliseconds("within", within)
+        step.within_ms = 0 if within is None else milliseconds("within", within)
         return replace(self, steps=(*self.steps, step.SerializeToString(deterministic=True)))
 
 
@@ -261,7 +262,7 @@ class Subject:
             ticker=self.ticker,
             multiple=_number("volume_above", multiple),
             period_seconds=0 if period is None else _period("volume_above", period),
-            window_ms=0 if window is None else _milliseconds("window", window),
+            window_ms=0 if window is None else milliseconds("window", window),
             count=_count("average_of", average_of),
         )
         return _condition(_Step(volume=condition))
@@ -278,7 +279,7 @@ class Subject:
 
     def silent_for(self, duration: Duration) -> PatternBuilder:
         """Return: nothing was traded for a time, by the ticker's own time mark."""
-        condition = trigger_pb2.SilenceCondition(ticker=self.ticker, duration_ms=_milliseconds("silent_for", duration))
+        condition = trigger_pb2.SilenceCondition(ticker=self.ticker, duration_ms=milliseconds("silent_for", duration))
         return _condition(_Step(silence=condition))
 
     def _crosses(
@@ -299,7 +300,7 @@ class Subject:
         condition = _Move(
             ticker=self.ticker,
             percent=_number(method, percent),
-            window_ms=_milliseconds("in_last", in_last),
+            window_ms=milliseconds("in_last", in_last),
             direction=direction,
             reference=_Move.FIRST if from_first else _Move.EXTREME,
         )
@@ -316,7 +317,7 @@ def n_of(n: int, *conditions: PatternBuilder, in_last: Duration) -> PatternBuild
     message = trigger_pb2.NOfMCondition(
         n=_count("n", n),
         conditions=[_leaf("n_of", condition) for condition in conditions],
-        window_ms=_milliseconds("in_last", in_last),
+        window_ms=milliseconds("in_last", in_last),
     )
     return _condition(_Step(n_of_m=message))
 
@@ -380,7 +381,8 @@ def _count(name: str, value: Any) -> int:
     raise PatternError(name, f"expected a whole number, got {_shown(value)}")
 
 
-def _milliseconds(name: str, value: Any) -> int:
+def milliseconds(name: str, value: Any) -> int:
+    """Return a duration in whole milliseconds."""
     if isinstance(value, timedelta):
         whole, rest = divmod(value, timedelta(milliseconds=1))
         if whole > 0 and not rest:

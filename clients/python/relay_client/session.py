@@ -20,7 +20,6 @@ from relay.errors import RelayError, RetryableError
 from relay.observability import Counters
 from relay.protocol.codes import ErrorCode
 from relay.protocol.envelope import encode
-from relay.protocol.topics import MarketTopic
 from relay.protocol.v1 import market_pb2, request_pb2
 from relay.transport import (
     Poller,
@@ -49,7 +48,7 @@ from relay_client.engine.commands import (
     Unsubscribe,
 )
 from relay_client.engine.session import CORRELATION_BYTES, SessionEngine
-from relay_client.live import LiveFeed, LiveFeeds
+from relay_client.live import LiveFeed, LiveFeeds, Topic
 from relay_client.settings import ClientSettings
 
 __all__ = ["Pending", "Session"]
@@ -132,7 +131,7 @@ class Session:
         """Await the next update of the symbols."""
         return self._post(lambda key, now, end: self._engine.next_update(key, deadline_ns=end, now_ns=now), timeout_s)
 
-    def follow(self, feed: LiveFeed, topics: Iterable[MarketTopic], *, start_ns: int | None = None) -> None:
+    def follow(self, feed: LiveFeed, topics: Iterable[Topic], *, start_ns: int | None = None) -> None:
         """Begin topics of a subscription; what comes goes into its buffer."""
 
         def wish(now_ns: int) -> Iterable[Command]:
@@ -146,7 +145,7 @@ class Session:
             self._wishes.append(wish)
         self._waker.wake()
 
-    def unfollow(self, feed: LiveFeed, topics: Iterable[MarketTopic]) -> None:
+    def unfollow(self, feed: LiveFeed, topics: Iterable[Topic]) -> None:
         """End topics of a subscription; harmless when repeated and on a closed client."""
         gone = list(topics)
         if not self._closed and self._pid == os.getpid():

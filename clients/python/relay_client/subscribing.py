@@ -9,7 +9,8 @@ from typing import Literal
 
 from relay.errors import PeerError, SettingsError
 from relay.protocol.codes import ErrorCode
-from relay.protocol.topics import MarketTopic, parse_market_topic
+from relay.protocol.tickers import check_exchange
+from relay.protocol.topics import MarketTopic, StatisticsTopic, parse_market_topic
 from relay_client.arguments import flag, items, whole
 from relay_client.arguments import text as checked_text
 from relay_client.buffer import BufferPolicy
@@ -17,7 +18,18 @@ from relay_client.engine.live_values import FeedRules
 from relay_client.settings import ClientSettings
 from relay_client.times import TimeLike, parse_time_ns
 
-__all__ = ["BUFFER_MAX", "NumberKind", "Order", "Plan", "Policy", "TopicsLike", "new_plan", "plan_of", "topics_of"]
+__all__ = [
+    "BUFFER_MAX",
+    "LiveTopic",
+    "NumberKind",
+    "Order",
+    "Plan",
+    "Policy",
+    "TopicsLike",
+    "new_plan",
+    "plan_of",
+    "topics_of",
+]
 
 BUFFER_MAX = 100_000
 _BUFFER_LIMIT = 100_000_000
@@ -25,6 +37,7 @@ _TOPICS_MAX = 100_000
 _MS = 1_000_000
 
 TopicsLike = str | Iterable[str]
+LiveTopic = MarketTopic | StatisticsTopic
 Order = Literal["arrival", "strict"]
 NumberKind = Literal["decimal", "scaled"]
 Policy = Literal["drop_oldest", "drop_newest", "raise"]
@@ -34,7 +47,7 @@ Policy = Literal["drop_oldest", "drop_newest", "raise"]
 class Plan:
     """A checked call of ``subscribe``."""
 
-    topics: tuple[MarketTopic, ...]
+    topics: tuple[LiveTopic, ...]
     start_ns: int | None
     is_strict: bool
     is_scaled: bool
@@ -46,7 +59,12 @@ class Plan:
     @property
     def tickers(self) -> list[str]:
         """Each ticker once."""
-        return list(dict.fromkeys(str(topic.ticker) for topic in self.topics))
+        return list(dict.fromkeys(str(topic.ticker) for topic in self.topics if isinstance(topic, MarketTopic)))
+
+    @property
+    def exchanges(self) -> list[str]:
+        """Exchanges whose statistics are asked for."""
+        return [topic.exchange for topic in self.topics if isinstance(topic, StatisticsTopic)]
 
 
 def new_plan(
@@ -116,7 +134,7 @@ def plan_of(topics: TopicsLike, *, start: TimeLike | None, like: Plan) -> Plan:
     return replace(like, topics=parsed, start_ns=start_ns)
 
 
-def topics_of(topics: TopicsLike) -> tuple[MarketTopic, ...]:
+def topics_of(topics: TopicsLike) -> tuple[LiveTopic, ...]:
     """Return topics, each once; a bare ticker means its ticks.
 
     Raises:
@@ -126,10 +144,10 @@ def topics_of(topics: TopicsLike) -> tuple[MarketTopic, ...]:
     texts = [checked_text("a topic", item, code=ErrorCode.INVALID_TOPIC) for item in given]
     if not 1 <= len(texts) <= _TOPICS_MAX:
         raise SettingsError(f"expected 1 to {_TOPICS_MAX} topics, got {len(texts)}", code=ErrorCode.INVALID_TOPIC)
-    parsed = {}
+    parsed: dict[str, LiveTopic] = {}
     for text in texts:
         try:
-            topic = parse_market_topic(text if "|" in text else f"{text}|tick")
+            topic = _parsed(text)
         except PeerError as error:
             raise SettingsError(str(error), code=error.code) from error
         if topic.kind == "heartbeat":
@@ -139,6 +157,13 @@ def topics_of(topics: TopicsLike) -> tuple[MarketTopic, ...]:
             )
         parsed[str(topic)] = topic
     return tuple(parsed.values())
+
+
+def _parsed(text: str) -> LiveTopic:
+    exchange, _, kind = text.partition("|")
+    if kind == "ticker24h":
+        return StatisticsTopic(check_exchange(exchange))
+    return parse_market_topic(text if "|" in text else f"{text}|tick")
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -22,6 +22,7 @@ from relay_client.engine.loss_book import FeedCounters
 from relay_client.history import Bar
 from relay_client.live import LiveFeed
 from relay_client.session import Session
+from relay_client.statistics import ExchangeStatistics
 from relay_client.subscribing import Plan, TopicsLike, plan_of, topics_of
 from relay_client.symbols import Symbol
 
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FeedItem", "Subscription", "SubscriptionCore"]
 
-FeedItem = Tick | Bar | Gap | Symbol
+FeedItem = Tick | Bar | Gap | Symbol | ExchangeStatistics
 """Data of a subscription: what its topics carry. A :class:`Gap` is data on a topic ``|gap`` and an event elsewhere."""
 
 _LOG = logging.getLogger(__name__)
 _EVENTS_MAX = 10_000
-_DATA = (Tick, Bar, Symbol)
+_DATA = (Tick, Bar, Symbol, ExchangeStatistics)
 
 
 class SubscriptionCore:
@@ -52,8 +53,8 @@ class SubscriptionCore:
         self._session, self.plan = session, plan
         self._topics = {str(topic): topic for topic in plan.topics}
         self.buffer = ItemBuffer(plan.buffer_max, plan.policy, is_conflating=plan.is_conflating)
-        group = FeedGroup(plan.rules, is_scaled=plan.is_scaled, is_strict=plan.is_strict)
-        self._feed = LiveFeed(group, self.buffer)
+        self._group = FeedGroup(plan.rules, is_scaled=plan.is_scaled, is_strict=plan.is_strict)
+        self._feed = LiveFeed(self._group, self.buffer)
         self._events: deque[FeedEvent] = deque(maxlen=_EVENTS_MAX)
         self._is_open = False
 
@@ -117,13 +118,13 @@ class SubscriptionCore:
 
     def counters(self) -> Mapping[str, int]:
         """Return totals over all topics, also those removed since."""
-        counted = self._feed.group.counters().values()
+        counted = self._group.counters().values()
         totals = {f.name: sum(getattr(c, f.name) for c in counted) for f in fields(FeedCounters)}
         return {**totals, "overrun": self.buffer.dropped_total, "conflated": self.buffer.conflated_total}
 
     def states(self) -> Mapping[str, str]:
         """Return the state of each ticker's feed."""
-        return self._feed.group.states()
+        return self._group.states()
 
     def close(self) -> None:
         """End everything."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from relay.protocol.v1 import market_pb2
 
-__all__ = ["Symbol"]
+__all__ = ["Symbol", "SymbolState", "states_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,11 @@ class Symbol:
     Attributes:
         ticker: ``BASE/QUOTE.EXCHANGE``.
         supported_periods_seconds: bar periods that the exchange serves itself.
+        status: ACTIVE, HALTED, PRE, or DELISTED: the exchange does not list it any more.
         history_start_ns: the first bar known; None when unknown.
+        alias_of: ticker whose book it shares.
+        updated_at_ns: when the exchange last listed it so, or ceased to.
+        valid_from_ns: since when all but ``history_start_ns`` is so, as far as is known; None when nothing is.
     """
 
     ticker: str
@@ -35,6 +41,7 @@ class Symbol:
     history_start_ns: int | None
     alias_of: str | None
     updated_at_ns: int
+    valid_from_ns: int | None = None
 
     @classmethod
     def of(cls, market: market_pb2.Market) -> Symbol:
@@ -56,4 +63,31 @@ class Symbol:
             history_start_ns=market.history_start if market.HasField("history_start") else None,
             alias_of=market.alias_of if market.HasField("alias_of") else None,
             updated_at_ns=market.updated_at,
+            valid_from_ns=market.valid_from if market.HasField("valid_from") else None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolState:
+    """What a market was in [valid_from_ns, valid_to_ns); None as the end: still so.
+
+    An alias (``symbol.alias_of``) and a delisting (``symbol.status``) hold for this range.
+    """
+
+    valid_from_ns: int
+    valid_to_ns: int | None
+    symbol: Symbol
+
+
+def states_of(changes: Sequence[market_pb2.Market]) -> list[SymbolState]:
+    """Return the states of one market; each ends where the next one begins.
+
+    Args:
+        changes: oldest first, each with ``valid_from``.
+    """
+    starts = [change.valid_from for change in changes]
+    ends: list[int | None] = [end for _, end in pairwise(starts)]
+    return [
+        SymbolState(start, end, Symbol.of(change))
+        for start, end, change in zip(starts, [*ends, None], changes, strict=False)
+    ]

@@ -10,6 +10,7 @@ from types import TracebackType
 
 from relay.errors import SettingsError
 from relay.protocol.periods import NANOSECONDS
+from relay.protocol.topics import StatisticsTopic
 from relay_client.arguments import seconds
 from relay_client.engine.items import Tick
 from relay_client.history import Bar
@@ -43,6 +44,8 @@ def open_player(
     sources: list[Iterable[Item]] = []
     names: list[str] = []
     for topic in topics_of(topics):
+        if isinstance(topic, StatisticsTopic):
+            raise SettingsError(f"expected topics of ticks or bars to replay, got {topic}")
         if topic.kind == "tick":
             sources.append(ticks(str(topic.ticker)))
         elif topic.kind == "ohlc" and topic.period_seconds is not None:

@@ -15,16 +15,15 @@ from __future__ import annotations
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from relay.errors import RelayError
-from relay.eventlog import CONTROL_TOPIC, HISTORY_TOPIC, TICK_TOPIC, EventLog, LogIdentity, partition_of
+from relay.eventlog import CONTROL_TOPIC, HISTORY_TOPIC, TICK_TOPIC, EventLog, partition_of
 from relay.observability import Counters
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.v1 import market_pb2
@@ -36,13 +35,14 @@ from spark_jobs.jobs.bars.engine.bar_book import BarBook
 from spark_jobs.jobs.bars.engine.values import BarRules, BarTrade, Beat, GapNotice, MadeBar, Recompute
 from spark_jobs.jobs.bars.messages import message_of_bar
 from spark_jobs.jobs.bars.outlet import BarOutlet, Decided
-from spark_jobs.jobs.bars.state_store import BarsState, StateStore
+from spark_jobs.jobs.bars.state import BarsState
 from spark_jobs.jobs.bars.wanted import WantedPeriods
-from spark_jobs.jobs.checkpoints import new_checkpoint
 from spark_jobs.jobs.hints import HintSender
-from spark_jobs.jobs.records import RECORD_COLUMNS, Record
+from spark_jobs.jobs.log_access import offsets_since, read_range
+from spark_jobs.jobs.records import RECORD_COLUMNS, Record, next_offsets, of_topic
 from spark_jobs.jobs.settings import JobSettings
-from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
+from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream, start_query
+from spark_jobs.jobs.state_store import StateStore
 
 __all__ = ["BarsJob"]
 
@@ -70,7 +70,7 @@ class BarsJob:
         self._ticks, self._control, self._bars = (prefix + t for t in (TICK_TOPIC, CONTROL_TOPIC, HISTORY_TOPIC))
         ensure_topics(log, settings)
         self._identity = log.identity(self._ticks)
-        self._states = StateStore(settings.checkpoint_folder, job=JOB)
+        self._states = StateStore(settings.checkpoint_folder, BarsState, job=JOB)
         self._wanted = WantedPeriods(settings.bars_periods)
         self._read_wanted()
         rules = BarRules(
@@ -110,13 +110,7 @@ class BarsJob:
         source = log_stream(
             self._session, self._settings, starts, records_max=self._settings.bars_records_per_batch_max
         )
-        return (
-            source.writeStream.foreachBatch(self._process)
-            .queryName(JOB)
-            .trigger(processingTime=f"{self._settings.bars_trigger_ms} milliseconds")
-            .option("checkpointLocation", new_checkpoint(self._settings.checkpoint_folder, job=JOB))
-            .start()
-        )
+        return start_query(source, self._process, self._settings, job=JOB, trigger_ms=self._settings.bars_trigger_ms)
 
     def _doubt(self, partitions: set[int]) -> None:
         """The log has lost what lies between the state and its oldest record: the archive may have it."""
@@ -139,13 +133,12 @@ class BarsJob:
     def _process(self, frame: DataFrame, _: int) -> None:
         started = time.monotonic_ns()
         records = frame.select(*RECORD_COLUMNS).toArrow()
-        ticks = _of_topic(records, self._ticks)
+        ticks = of_topic(records, self._ticks)
         with self._lock:
             self._is_whole = False
-            self._want(_of_topic(records, self._control))
+            self._want(of_topic(records, self._control))
             self._give([*self._take(ticks), *self._book.on_clock(time.time_ns())])
-            for partition, offset in _last_offsets(ticks).items():
-                self._reached[partition] = offset + 1
+            self._reached.update(next_offsets(ticks))
             self._is_whole = True
         if time.monotonic() - self._saved_at >= self._settings.bars_state_seconds:
             self._save()
@@ -155,10 +148,11 @@ class BarsJob:
     def _read_wanted(self) -> None:
         """Learn what is wanted now, before the first tick: a period that is not wanted has no bars."""
         since_ns = time.time_ns() - _WANTED_LATELY_NS
-        for partition in range(len(self._log.end_offsets(self._control))):
-            for found in self._log.read(self._control, partition=partition, from_time_ns=since_ns, limit=10_000):
-                at = found.position
-                self._told(bar_event(Record(at.topic, at.partition, at.offset, found.key, found.value)))
+        ends = dict(enumerate(self._log.end_offsets(self._control)))
+        starts = offsets_since(self._log, self._control, since_ns)
+        for found in read_range(self._log, self._control, starts=starts, ends=ends):
+            at = found.position
+            self._told(bar_event(Record(at.topic, at.partition, at.offset, found.key, found.value)))
 
     def _told(self, event: BarEvent | None) -> None:
         if event is not None and isinstance(event.said, PeriodsWanted):
@@ -236,19 +230,15 @@ class BarsJob:
         self._counters.set("bars.tickers", len(self._book.tickers))
 
     def _restored(self) -> BarsState | None:
-        state = self._states.load()
-        if state is None:
-            return None
-        if (state.cluster_id, state.topic_id) != (self._identity.cluster_id, self._identity.topic_id):
-            _LOG.error("bars_state_is_of_another_log", cluster_id=state.cluster_id, topic_id=state.topic_id)
-            return None
-        self._book.restore(state.book)
+        state = self._states.load_of(self._identity)
+        if state is not None:
+            self._book.restore(state.book)
         return state
 
     def _rebuild_offsets(self) -> dict[int, int]:
         """Without a state: as far back in the log as the settings say."""
         since_ns = time.time_ns() - self._settings.bars_rebuild_hours * 3600 * NANOSECONDS
-        return self._offsets_since(self._ticks, self._identity, since_ns)
+        return offsets_since(self._log, self._ticks, since_ns)
 
     def _bar_starts(self, state: BarsState | None, open_lake: Callable[[], BarLake]) -> dict[int, int]:
         """From where this job's own bars have to be read: the table must have all that lies before."""
@@ -257,7 +247,7 @@ class BarsJob:
             starts = dict(state.bar_offsets)
         else:
             since_ns = time.time_ns() - (self._settings.bars_rebuild_hours * 3600 + 60) * NANOSECONDS
-            starts = self._offsets_since(self._bars, identity, since_ns)
+            starts = offsets_since(self._log, self._bars, since_ns)
         lake = open_lake()
         try:
             source = {"cluster_id": identity.cluster_id, "topic_id": identity.topic_id}
@@ -267,23 +257,6 @@ class BarsJob:
             lake.close()
         return {p: min(offset, max(stored.get(p, 0), passed.get(p, 0))) for p, offset in starts.items()}
 
-    def _offsets_since(self, topic: str, identity: LogIdentity, since_ns: int) -> dict[int, int]:
-        ends = self._log.end_offsets(topic)
-        found: dict[int, int] = {}
-        for partition in range(identity.partitions):
-            first = self._log.read(topic, partition=partition, from_time_ns=since_ns, limit=1)
-            found[partition] = first[0].position.offset if first else ends[partition]
-        return found
-
 
 def _placed(one: tuple[str, int, int, int, int, int]) -> Placed:
     return Placed(Recompute(*one[:5]), one[5])
-
-
-def _of_topic(records: pa.Table, topic: str) -> pa.Table:
-    return records.filter(pc.equal(records["topic"], topic))
-
-
-def _last_offsets(records: pa.Table) -> Mapping[int, int]:
-    last = records.group_by("partition").aggregate([("offset", "max")])
-    return dict(zip(last["partition"].to_pylist(), last["offset_max"].to_pylist(), strict=True))

@@ -10,17 +10,15 @@ from typing import NamedTuple
 from relay.errors import RetryableError
 from relay.eventlog import EventLog
 from relay.observability import Counters
-from relay.protocol.codes import ErrorCode
 from relay.protocol.envelope import EnvelopeError, decode_record, encode_record
 from relay.protocol.topics import market_topic
 from relay.protocol.v1 import market_pb2
 from spark_jobs.jobs.bars.messages import BarKey, is_same_bar, key_of, revised
 from spark_jobs.jobs.hints import HintSender
+from spark_jobs.jobs.log_access import append_acknowledged, read_range
 
 __all__ = ["BarOutlet", "Decided", "LastStored"]
 
-_READ_RECORDS = 5_000
-_ACKNOWLEDGED_S = 30.0
 _LAST_MAX = 500_000
 
 LastStored = Callable[[Sequence[BarKey]], Mapping[BarKey, market_pb2.OHLC]]
@@ -132,30 +130,16 @@ class BarOutlet:
         return fresh
 
     def _append(self, bars: Sequence[market_pb2.OHLC]) -> None:
-        if not bars:
-            return
-        made_ns, futures = time.time_ns(), []
+        made_ns = time.time_ns()
         for bar in bars:
             bar.stamp.published_at = made_ns
-            futures.append(self._log.append(self._topic, key=bar.ticker.encode(), value=encode_record(bar)))
-        left = self._log.flush(_ACKNOWLEDGED_S)
-        if left:
-            raise RetryableError(f"the log has not acknowledged {left} bars", code=ErrorCode.UNAVAILABLE)
-        for future in futures:
-            future.result(0)
+        records = ((bar.ticker.encode(), encode_record(bar)) for bar in bars)
+        append_acknowledged(self._log, self._topic, records, what="bars")
 
     def _read_own(self, starts: Mapping[int, int]) -> dict[int, int]:
         ends = dict(enumerate(self._log.end_offsets(self._topic)))
-        oldest = self._log.start_offsets(self._topic)
-        for partition, end in ends.items():
-            offset = max(starts.get(partition, 0), oldest[partition])
-            while offset < end:
-                records = self._log.read(self._topic, partition=partition, from_offset=offset, limit=_READ_RECORDS)
-                for record in records:
-                    self._note(record.value)
-                if not records:
-                    break
-                offset = records[-1].position.offset + 1
+        for record in read_range(self._log, self._topic, starts=starts, ends=ends):
+            self._note(record.value)
         return ends
 
     def _note(self, value: bytes) -> None:

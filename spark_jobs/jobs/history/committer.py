@@ -5,6 +5,7 @@
     records ─► trim by tick_bars'     ─► append       first: a revision that anybody can see in ohlc is known
             ─► trim by ohlc's offsets ─► merge bars ─┐ covered implies visible:
             ─► trim by coverage's     ─► append ─────┘ coverage is committed after the bars
+            ─► trim by changes'       ─► append       first: what holds now has its change
             ─► trim by symbols'       ─► merge markets
             ─► trim by quarantine's   ─► append
     after all commits are visible: hints to the manager
@@ -22,8 +23,16 @@ import pyarrow.compute as pc
 
 from relay.eventlog import LogIdentity
 from relay.observability import Counters
+from relay.tables.listings import merge_listings
 from relay.tables.offsets import HISTORY_JOB, SourceOffsets
-from relay.tables.schema import COVERAGE_TABLE, OHLC_TABLE, QUARANTINE_TABLE, SYMBOL_TABLE, TICK_BARS_TABLE
+from relay.tables.schema import (
+    COVERAGE_TABLE,
+    OHLC_TABLE,
+    QUARANTINE_TABLE,
+    SYMBOL_CHANGES_TABLE,
+    SYMBOL_TABLE,
+    TICK_BARS_TABLE,
+)
 from relay.tables.writer import IcebergTables
 from spark_jobs.jobs.history.batch import MicroBatch
 from spark_jobs.jobs.history.writers import BarsWriter
@@ -41,7 +50,7 @@ class Committed:
     Attributes:
         jobs: (job_id, attempt) that got coverage rows.
         exchanges: exchanges whose markets changed.
-        markets_changed: count of market rows.
+        markets_changed: count of markets whose facts changed.
         symbol_snapshot_id: snapshot of ``market.symbol_metadata``, 0 when it did not change.
     """
 
@@ -89,14 +98,7 @@ class HistoryCommitter:
         coverage = self._fresh(COVERAGE_TABLE, history, decoded.coverage)
         self._append(COVERAGE_TABLE, history, coverage, batch)
         markets = self._fresh(SYMBOL_TABLE, symbols, decoded.markets)
-        snapshot_id = 0
-        if len(markets):
-            known = self._offsets(SYMBOL_TABLE, symbols)
-            reached = known.advanced(batch.end_offsets(symbols))
-            changed_in = self.tables.merge_markets(markets, reached=reached, batch_id=batch.batch_id, known=known)
-            if changed_in is not None:
-                self._reached[SYMBOL_TABLE, symbols] = reached
-            snapshot_id = changed_in or 0
+        changed, snapshot_id = self._merge_markets(symbols, batch, markets) if len(markets) else (0, 0)
         for topic in self.topics:
             found = decoded.quarantine.filter(pc.equal(decoded.quarantine["topic"], topic))
             fresh = self._fresh(QUARANTINE_TABLE, topic, found, names=("partition", "offset"))
@@ -107,8 +109,8 @@ class HistoryCommitter:
         self.counters.set("history.commit.last_ms", (time.monotonic_ns() - started) // 1_000_000)
         # A replayed batch sends its hints again: the first ones may have died with the job.
         jobs = zip(decoded.coverage["job_id"].to_pylist(), decoded.coverage["attempt"].to_pylist(), strict=True)
-        changed = frozenset(markets["exchange"].to_pylist()) if snapshot_id else frozenset()
-        return Committed(frozenset(jobs), changed, len(markets) if snapshot_id else 0, snapshot_id)
+        exchanges = frozenset(markets["exchange"].to_pylist()) if snapshot_id else frozenset()
+        return Committed(frozenset(jobs), exchanges, changed, snapshot_id)
 
     def _table_names(self, topic: str) -> Iterable[str]:
         # Quarantine is left out: its offsets move only with poison, and appending is trimmed all the same.
@@ -125,6 +127,26 @@ class HistoryCommitter:
                 TICK_BARS_TABLE, job=JOB, cluster_id=own.cluster_id, topic_id=own.topic_id
             )
         return own.advanced(self._covered[topic].end_offsets)
+
+    def _merge_markets(self, topic: str, batch: MicroBatch, markets: pa.Table) -> tuple[int, int]:
+        """Append what has changed, then put what holds now; return how many have changed and the snapshot id.
+
+        The changes come first: a present row that can be seen has its change. A crash in between leaves them to be
+        found by the same comparison again, and trimmed by what their table has stored.
+        """
+        found = merge_listings(self.tables.market_rows(markets["exchange"].to_pylist()), markets)
+        for listing_id in found.doubted:
+            self.counters.add("history.listings.doubted")
+            _LOG.error("listing_doubted listing_id=%s: it lacks most markets, so none is delisted", listing_id)
+        changes = self._fresh(SYMBOL_CHANGES_TABLE, topic, found.changes)
+        self._append(SYMBOL_CHANGES_TABLE, topic, changes, batch)
+        self.counters.add("history.markets.changed", len(changes))
+        known = self._offsets(SYMBOL_TABLE, topic)
+        reached = known.advanced(batch.end_offsets(topic))
+        snapshot_id = self.tables.merge_markets(markets, reached=reached, batch_id=batch.batch_id, known=known)
+        if snapshot_id is not None:
+            self._reached[SYMBOL_TABLE, topic] = reached
+        return len(set(found.changes["ticker"].to_pylist())), snapshot_id or 0
 
     def _append_tick_bars(self, topic: str, batch: MicroBatch) -> None:
         """Append each revision of the bars made from ticks, and say up to where all is covered when that is done.

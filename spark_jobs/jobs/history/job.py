@@ -13,7 +13,14 @@ from relay.eventlog import HISTORY_TOPIC, SYMBOL_TOPIC, EventLog
 from relay.observability import Counters
 from relay.protocol.topics import METADATA_UPDATE, outcome_topic
 from relay.protocol.v1 import market_pb2, request_pb2
-from relay.tables.schema import COVERAGE_TABLE, NAMESPACE, OHLC_TABLE, SYMBOL_TABLE, TICK_BARS_TABLE
+from relay.tables.schema import (
+    COVERAGE_TABLE,
+    NAMESPACE,
+    OHLC_TABLE,
+    SYMBOL_CHANGES_TABLE,
+    SYMBOL_TABLE,
+    TICK_BARS_TABLE,
+)
 from relay.tables.writer import IcebergTables
 from spark_jobs.jobs.checkpoints import new_checkpoint
 from spark_jobs.jobs.hints import HintSender
@@ -126,5 +133,5 @@ class HistoryJob:
 
     def _expire(self) -> None:
         older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)
-        for name in (TICK_BARS_TABLE, OHLC_TABLE, COVERAGE_TABLE, SYMBOL_TABLE):
+        for name in (TICK_BARS_TABLE, OHLC_TABLE, COVERAGE_TABLE, SYMBOL_TABLE, SYMBOL_CHANGES_TABLE):
             self._tables.expire_snapshots(name, older_than=older_than, count_max=self._settings.snapshots_max)

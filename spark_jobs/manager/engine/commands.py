@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
-from spark_jobs.manager.engine.model import Job, Outcome, RealtimeJob, Request, Route
+from spark_jobs.manager.engine.model import Job, Outcome, RealtimeJob, Request, Route, StoredTrigger
 
 __all__ = [
     "AddJob",
@@ -15,13 +15,19 @@ __all__ = [
     "Change",
     "Command",
     "DropRealtime",
+    "DropTrigger",
     "EndJob",
     "MarkPublished",
     "Publish",
+    "PublishMarket",
+    "RealtimeChange",
     "RememberExchange",
     "SaveJob",
     "SaveRealtime",
+    "SaveTrigger",
     "SendWork",
+    "TellTrigger",
+    "TriggerChange",
 ]
 
 
@@ -84,7 +90,23 @@ class DropRealtime:
     job_id: str
 
 
-Change = AddJob | AddRequest | SaveJob | EndJob | MarkPublished | RememberExchange | SaveRealtime | DropRealtime
+@dataclass(frozen=True, slots=True)
+class SaveTrigger:
+    """A trigger, new or ended."""
+
+    trigger: StoredTrigger
+
+
+@dataclass(frozen=True, slots=True)
+class DropTrigger:
+    """A trigger that ended long ago."""
+
+    trigger_id: str
+
+
+RealtimeChange = SaveRealtime | DropRealtime
+TriggerChange = SaveTrigger | DropTrigger
+Change = AddJob | AddRequest | SaveJob | EndJob | MarkPublished | RememberExchange | RealtimeChange | TriggerChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,5 +134,21 @@ class Publish:
     outcome: Outcome
 
 
-Command = Change | Answer | SendWork | Publish
+@dataclass(frozen=True, slots=True)
+class PublishMarket:
+    """Market data to publish on its topic, with the next stamp of it; the log has it already."""
+
+    topic: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class TellTrigger:
+    """What the triggers job learns of a trigger, through the log; a serialised REGISTER, or None for CANCEL."""
+
+    trigger_id: str
+    definition: bytes | None
+
+
+Command = Change | Answer | SendWork | Publish | PublishMarket | TellTrigger
 """Changes are committed together before anything is sent: what was said can always be read back."""

@@ -97,11 +97,11 @@ class JobBook:
         self.mark(job.job_id, is_urgent=True)
         return [AddJob(job), AddRequest(request)]
 
-    def start_symbols(self, exchange: str, *, job_id: str, now_ns: int) -> list[Command]:
-        """Fetch the symbols of an exchange, unless that runs already."""
+    def start_of_exchange(self, kind: JobKind, exchange: str, *, job_id: str, now_ns: int) -> list[Command]:
+        """Fetch the symbols or the statistics of an exchange, unless that runs already."""
         job = Job(
             job_id=job_id,
-            kind=JobKind.SYMBOLS,
+            kind=kind,
             ticker=exchange,
             exchange=exchange,
             created_ns=now_ns,
@@ -150,7 +150,7 @@ class JobBook:
 
     def delivered(self, job: Job, *, rows: int = 0, now_ns: int) -> list[Command]:
         """An attempt wrote everything to the log: the rest is the history job's, and the deadline stands still."""
-        if job.kind is JobKind.SYMBOLS:
+        if job.is_of_exchange:
             return self._end(replace(job, progress_rows=rows), Evidence(job.job_id, job.attempt, ()), now_ns=now_ns)
         self.mark(job.job_id, is_urgent=True)
         return [
@@ -159,7 +159,8 @@ class JobBook:
 
     def failed_for_good(self, job: Job, *, code: str, text: str, now_ns: int) -> list[Command]:
         """An attempt failed and there will be no other: its closing batch, once visible, ends the job."""
-        if job.kind is JobKind.SYMBOLS:
+        if job.is_of_exchange:
+            job = replace(job, error_code=code, error_message=text)
             return self._end(job, Evidence(job.job_id, job.attempt, ()), now_ns=now_ns)
         self.mark(job.job_id, is_urgent=True)
         grace_ns = now_ns + self._rules.closing_grace_ns
@@ -275,7 +276,7 @@ class JobBook:
         closing = replace(
             job, state=JobState.DELIVERED, closing=True, error_code=code, error_message=text, assignment=None
         )
-        if job.kind is JobKind.SYMBOLS:
+        if job.is_of_exchange:
             return [*cancel, *self._end(closing, Evidence(job.job_id, job.attempt, ()), now_ns=now_ns)]
         self.mark(job.job_id, is_urgent=True)
         return [self.save(closing), *cancel]

@@ -21,6 +21,8 @@ __all__ = [
     "Route",
     "StoredRequest",
     "StoredState",
+    "StoredTrigger",
+    "TriggerState",
 ]
 
 
@@ -34,6 +36,7 @@ class JobKind(StrEnum):
 
     HISTORICAL = "historical"
     SYMBOLS = "symbols"
+    STATISTICS = "statistics"
 
 
 class JobState(StrEnum):
@@ -89,8 +92,8 @@ class Job:
     """One fetch, for one or many requests.
 
     Attributes:
-        ticker: the ticker, or the bare exchange for SYMBOLS.
-        fetch: bar-aligned range after clipping to closed bars; empty for SYMBOLS.
+        ticker: the ticker, or the bare exchange for SYMBOLS and STATISTICS.
+        fetch: bar-aligned range after clipping to closed bars; empty for SYMBOLS and STATISTICS.
         attempt: number of the latest attempt, 0 before the first; with ``job_id`` it names a lease.
         attempts_counted: attempts that count against the bound (bans and undelivered ones do not).
         deadline_ns: when it ends without more evidence; None while the deadline stands still.
@@ -134,6 +137,11 @@ class Job:
         return (self.fetch.end_ns - self.fetch.start_ns) // (self.period_seconds * NANOSECONDS or 1)
 
     @property
+    def is_of_exchange(self) -> bool:
+        """Whether it is over with its WorkComplete: no table says what it brought."""
+        return self.kind is not JobKind.HISTORICAL
+
+    @property
     def join_key(self) -> tuple[str, str, int, Range, int | None]:
         """Identical running fetches share one job."""
         return self.kind, self.ticker, self.period_seconds, self.fetch, self.limit
@@ -166,12 +174,13 @@ class StoredRequest:
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What a manager needs at start: unfinished jobs, their requests, live jobs, exchanges that were ever offered."""
+    """What a manager needs at start: unfinished jobs, their requests, live jobs, triggers, exchanges ever offered."""
 
     jobs: tuple[Job, ...]
     requests: tuple[Request, ...]
     exchanges: frozenset[str]
     realtime: tuple[RealtimeJob, ...] = ()
+    triggers: tuple[StoredTrigger, ...] = ()
 
 
 class RealtimeState(StrEnum):
@@ -213,3 +222,28 @@ class RealtimeJob:
     assignment: Assignment | None = None
     error_code: str = ""
     error_message: str = ""
+
+
+class TriggerState(StrEnum):
+    """Whether a trigger is active, or how it ended."""
+
+    ACTIVE = "active"
+    CANCELLED = "cancelled"
+    FIRED = "fired"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTrigger:
+    """A trigger as it is kept.
+
+    Attributes:
+        definition: serialised REGISTER.
+        ended_ns: 0 while it is active.
+    """
+
+    trigger_id: str
+    definition: bytes
+    registered_ns: int
+    state: TriggerState = TriggerState.ACTIVE
+    ended_ns: int = 0

@@ -11,17 +11,23 @@ from relay.errors import PeerError
 from relay.protocol.codes import ErrorCode
 from relay.protocol.envelope import VERSION
 from relay.protocol.registry import MessageType
-from relay.protocol.topics import MarketTopic, parse_market_topic
-from relay.protocol.v1 import market_pb2, request_pb2
+from relay.protocol.topics import MarketTopic, TriggerTopic, is_uuid_text, parse_market_topic
+from relay.protocol.v1 import market_pb2, request_pb2, trigger_pb2
 
 __all__ = ["REPLAY_BYTES_MAX", "ReplayCollector", "ReplayWanted", "read_replay"]
 
 REPLAY_BYTES_MAX = 800_000
 """Of the records in one answer: a frame of the request path holds a megabyte."""
 _LIMIT_DEFAULT, _LIMIT_MAX = 1_000, 5_000
-_ID_OF = {"tick": MessageType.TICK, "gap": MessageType.GAP}
+_ID_OF = {"tick": MessageType.TICK, "gap": MessageType.GAP, "trigger": MessageType.CEP_TRIGGER_EVENT}
 _STATUS = request_pb2.ReplayResponse
-Live = market_pb2.Tick | market_pb2.Gap
+Live = market_pb2.Tick | market_pb2.Gap | trigger_pb2.CEPTriggerEvent
+_READ: dict[str, Callable[[bytes], Live]] = {
+    "tick": market_pb2.Tick.FromString,
+    "gap": market_pb2.Gap.FromString,
+    "trigger": trigger_pb2.CEPTriggerEvent.FromString,
+}
+_TRIGGER_PREFIX = "CEP:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class ReplayWanted:
         cursor: of a replay by time, the log offset where the last answer ended; 0 for the beginning.
     """
 
-    topic: MarketTopic
+    topic: MarketTopic | TriggerTopic
     by: str
     first: int
     last: int
@@ -42,9 +48,10 @@ class ReplayWanted:
     limit: int = _LIMIT_DEFAULT
 
     @property
-    def ticker(self) -> str:
+    def key(self) -> bytes:
         """Key of the records in the log."""
-        return str(self.topic.ticker)
+        topic = self.topic
+        return (topic.trigger_id if isinstance(topic, TriggerTopic) else str(topic.ticker)).encode()
 
 
 def read_replay(message: request_pb2.ReplayRequest) -> ReplayWanted:
@@ -53,12 +60,7 @@ def read_replay(message: request_pb2.ReplayRequest) -> ReplayWanted:
     Raises:
         PeerError: INVALID_TOPIC, NOT_IMPLEMENTED or INVALID_RANGE, with what was expected.
     """
-    topic = parse_market_topic(message.topic)
-    if topic.kind not in _ID_OF:
-        raise PeerError(
-            f"expected a topic TICKER|tick or TICKER|gap to replay, got {message.topic[:200]!r}",
-            code=ErrorCode.NOT_IMPLEMENTED if topic.kind == "ohlc" else ErrorCode.INVALID_TOPIC,
-        )
+    topic = _topic(message.topic)
     limit = min(message.limit or _LIMIT_DEFAULT, _LIMIT_MAX)
     if message.publisher_epoch:
         return _checked(
@@ -78,7 +80,22 @@ def read_replay(message: request_pb2.ReplayRequest) -> ReplayWanted:
     )
 
 
+def _topic(text: str) -> MarketTopic | TriggerTopic:
+    trigger_id = text.removeprefix(_TRIGGER_PREFIX)
+    if trigger_id != text and is_uuid_text(trigger_id):
+        return TriggerTopic(trigger_id)
+    topic = parse_market_topic(text)
+    if topic.kind not in _ID_OF:
+        raise PeerError(
+            f"expected a topic TICKER|tick, TICKER|gap or CEP:TRIGGER_ID to replay, got {text[:200]!r}",
+            code=ErrorCode.NOT_IMPLEMENTED if topic.kind == "ohlc" else ErrorCode.INVALID_TOPIC,
+        )
+    return topic
+
+
 def _checked(wanted: ReplayWanted) -> ReplayWanted:
+    if isinstance(wanted.topic, TriggerTopic) and wanted.by != "time":
+        raise PeerError("expected a start: firings are replayed by time", code=ErrorCode.INVALID_RANGE)
     if wanted.last < wanted.first or wanted.first < 0:
         raise PeerError(
             f"expected a {wanted.by} range that ends after it begins, got {wanted.first} to {wanted.last}",
@@ -103,9 +120,7 @@ class ReplayCollector:
     def __init__(self, wanted: ReplayWanted) -> None:
         self._wanted = wanted
         self._type_id = _ID_OF[wanted.topic.kind]
-        self._read: Callable[[bytes], Live] = (
-            market_pb2.Tick.FromString if wanted.topic.kind == "tick" else market_pb2.Gap.FromString
-        )
+        self._read = _READ[wanted.topic.kind]
         self._found: dict[int, bytes] = {}
         self._bytes = 0
         self.lowest: int | None = None
@@ -165,15 +180,21 @@ class ReplayCollector:
         except DecodeError:
             return None
         wanted = self._wanted
-        if wanted.by == "sequence":
-            is_of_epoch = message.stamp.publisher_epoch == wanted.epoch
-            return self._in_range(message.stamp.topic_sequence) if is_of_epoch else None
-        if isinstance(message, market_pb2.Gap):
-            return offset if _touches(message, wanted) else None
-        number = _or_zero(message.trade_id)
-        if wanted.by == "trade_id":
-            return self._in_range(number)
-        return number if wanted.first <= message.timestamp < wanted.last else None
+        number: int | None = offset
+        if isinstance(message, trigger_pb2.CEPTriggerEvent):
+            is_asked = wanted.first <= message.fired_at < wanted.last
+        elif wanted.by == "sequence":
+            is_asked = message.stamp.publisher_epoch == wanted.epoch
+            number = self._in_range(message.stamp.topic_sequence) if is_asked else None
+        elif isinstance(message, market_pb2.Gap):
+            is_asked = _touches(message, wanted)
+        elif wanted.by == "trade_id":
+            number = self._in_range(_or_zero(message.trade_id))
+            is_asked = number is not None
+        else:
+            number = _or_zero(message.trade_id)
+            is_asked = wanted.first <= message.timestamp < wanted.last
+        return number if is_asked else None
 
     def _in_range(self, number: int) -> int | None:
         """Note how far down the scan has come; return the number when it is asked for."""

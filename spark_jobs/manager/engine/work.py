@@ -22,6 +22,11 @@ from spark_jobs.manager.engine.slots import offer_of
 __all__ = ["WorkEngine", "is_sound"]
 
 _Reject = work_pb2.WorkReject
+_TYPES = {
+    JobKind.HISTORICAL: work_pb2.DataRequest.HISTORICAL_OHLC,
+    JobKind.SYMBOLS: work_pb2.DataRequest.SYMBOLS,
+    JobKind.STATISTICS: work_pb2.DataRequest.STATISTICS,
+}
 _EXCHANGE = re.compile(r"[A-Z0-9_]+", re.ASCII)
 _NAME_BYTES_MAX = 128
 _REFUSED_SLOT_NS = 5 * NANOSECONDS
@@ -204,7 +209,7 @@ class WorkEngine:
         requests = self._book.requests_of(job.job_id)
         message = work_pb2.DataRequest(
             request_id=requests[0].request_id if requests else job.job_id,
-            type=work_pb2.DataRequest.SYMBOLS,
+            type=_TYPES[job.kind],
             ticker=job.ticker,
             client_id=job.client_id,
             job_id=job.job_id,
@@ -214,7 +219,6 @@ class WorkEngine:
             offer_sequence=slot.offer_sequence,
         )
         if job.kind is JobKind.HISTORICAL:
-            message.type = work_pb2.DataRequest.HISTORICAL_OHLC
             _describe(job, message)
         return SendWork(lease.route, message, job.job_id, lease.attempt)
 

@@ -10,7 +10,7 @@ import pytest
 
 from relay.protocol.envelope import VERSION_FRAME, encode
 from relay.protocol.ranges import Range
-from relay.protocol.v1 import market_pb2, request_pb2, trigger_pb2, work_pb2
+from relay.protocol.v1 import market_pb2, request_pb2, work_pb2
 from tests.support.manager import (
     BTC,
     MINUTE_NS,
@@ -226,10 +226,9 @@ def test_what_is_not_served_yet_says_so_in_the_right_reply(relay: Relay) -> None
     assert (replay.status, replay.error_code) == (request_pb2.ReplayResponse.INVALID, "NOT_IMPLEMENTED")
     ticks = relay.ask(request_pb2.ReplayRequest(topic=f"{BTC}|tick", start=1), request_pb2.ReplayResponse)
     assert (ticks.status, ticks.error_code) == (request_pb2.ReplayResponse.UNAVAILABLE, "UNAVAILABLE")
-    ack = relay.ask(trigger_pb2.CEPTriggerRequest(trigger_id="t"), trigger_pb2.CEPTriggerAck)
-    assert "NOT_IMPLEMENTED" in ack.error_message
     stats = relay.ask(request_pb2.StatsQuery(exchange="BINANCE"), Submit)
-    assert (stats.status, stats.error_code) == (Submit.UNSUPPORTED, "NOT_IMPLEMENTED")
+    assert (stats.status, stats.error_code) == (Submit.UNAVAILABLE, "UNAVAILABLE")
+    assert "log_bootstrap_servers" in stats.error_message
 
 
 def test_other_notifications_are_forwarded_with_a_stamp_that_counts_by_topic(relay: Relay, pusher: Pusher) -> None:

@@ -11,7 +11,7 @@ import pytest
 from relay.errors import SettingsError, StorageError
 from spark_jobs.manager.engine.commands import AddJob, AddRequest
 from spark_jobs.manager.job_codec import encode_job
-from spark_jobs.manager.store_sqlite import SqliteJobStore
+from spark_jobs.manager.store_sqlite import SCHEMA_VERSION, SqliteJobStore
 from tests.conformance.test_job_store import JOB
 from tests.unit.manager.world import request
 
@@ -72,7 +72,7 @@ def test_a_file_with_tables_of_another_origin_is_refused_and_left_as_it_is(path,
     change(path, f"PRAGMA user_version={version}")
     with pytest.raises(SettingsError, match=f"got version {version} with the tables exchanges, jobs"):
         SqliteJobStore(path)
-    change(path, "PRAGMA user_version=2")
+    change(path, f"PRAGMA user_version={SCHEMA_VERSION}")
     store = SqliteJobStore(path)
     assert store.load().jobs[0].job_id == JOB.job_id
     store.close()
@@ -101,6 +101,10 @@ def test_a_folder_in_place_of_the_file_and_a_place_where_none_can_be_are_told(tm
 def test_an_empty_file_and_a_file_of_the_first_version_are_taken(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     SqliteJobStore(tmp_path / "empty").close()
-    change(tmp_path / "empty", "DROP TABLE realtime")
+    change(tmp_path / "empty", "DROP TABLE triggers")
+    change(tmp_path / "empty", "PRAGMA user_version=2")
+    SqliteJobStore(tmp_path / "empty").close()
+    for table in ("triggers", "realtime"):
+        change(tmp_path / "empty", f"DROP TABLE {table}")
     change(tmp_path / "empty", "PRAGMA user_version=1")
     SqliteJobStore(tmp_path / "empty").close()

@@ -6,8 +6,8 @@ from relay.eventlog import CONTROL_TOPIC, platform_topics
 from relay.eventlog.memory import MemoryEventLog
 from relay.protocol.envelope import decode_record
 from relay.protocol.v1 import work_pb2
+from spark_jobs.manager.control_teller import ControlTeller
 from spark_jobs.manager.engine.demand import DemandBook
-from spark_jobs.manager.period_teller import PeriodTeller
 from tests.support.processes import wait_until
 
 BTC, ETH = "BTC/USDT.BINANCE", "ETH/USDT.BINANCE"
@@ -33,7 +33,7 @@ def told(log: MemoryEventLog) -> list[tuple[str, list[int]]]:
 def test_a_change_is_told_at_once_and_an_end_is_told_once() -> None:
     log = MemoryEventLog()
     log.ensure_topics(platform_topics(prefix="", partitions=2, retention_hours=1))
-    teller = PeriodTeller(lambda: log, topic_prefix="")
+    teller = ControlTeller(lambda: log, topic_prefix="")
     try:
         teller.tell({BTC: frozenset({60, 5})})
         wait_until(lambda: told(log) == [(BTC, [5, 60])], what="the periods to be told")
@@ -46,6 +46,6 @@ def test_a_change_is_told_at_once_and_an_end_is_told_once() -> None:
 
 
 def test_a_manager_without_a_log_tells_nobody() -> None:
-    teller = PeriodTeller(None, topic_prefix="")
+    teller = ControlTeller(None, topic_prefix="")
     teller.tell({BTC: frozenset({60})})
     teller.close()

@@ -7,6 +7,7 @@ import pytest
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.ranges import Range, from_wire
 from relay.protocol.v1 import common_pb2, work_pb2
+from spark_jobs.manager.engine.model import JobKind
 from spark_jobs.manager.lookups import look_at_jobs
 from tests.support.manager import asked_range
 from tests.support.tables import coverage_row
@@ -477,8 +478,8 @@ def test_a_lost_work_complete_with_a_permanent_marker_visible_ends_without_anoth
 
 
 def test_a_symbols_job_ends_at_work_complete_and_is_joined_while_it_runs(world: World) -> None:
-    world.run(world.book.start_symbols("BINANCE", job_id="s", now_ns=world.now_ns))
-    world.run(world.book.start_symbols("BINANCE", job_id="t", now_ns=world.now_ns))
+    world.run(world.book.start_of_exchange(JobKind.SYMBOLS, "BINANCE", job_id="s", now_ns=world.now_ns))
+    world.run(world.book.start_of_exchange(JobKind.SYMBOLS, "BINANCE", job_id="t", now_ns=world.now_ns))
     data = world.dispatch()
     assert (data.type, data.ticker, data.job_id) == (work_pb2.DataRequest.SYMBOLS, "BINANCE", "s")
     world.complete(data)

@@ -57,6 +57,12 @@ def test_numbers_are_exact_at_any_scale_and_what_was_not_sent_is_null() -> None:
     assert len(decoded.quarantine) == 0
 
 
+def test_a_market_whose_denominators_change_keeps_the_meaning_of_its_numbers() -> None:
+    before, after = tick(1, price=4213, price_decimals=2), tick(2, price=421300, price_decimals=4)
+    decoded = decode_ticks(records(encode_record(before), encode_record(after)), seen_at_us=1)
+    assert {row["price"] for row in decoded.ticks.to_pylist()} == {Decimal("42.13")}
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from relay.protocol.topics import MarketTopic, market_topic
+from relay.protocol.topics import MarketTopic, StatisticsTopic, market_topic
 from relay.protocol.v1 import market_pb2
 from relay_client.engine.items import bar_of
 from relay_client.engine.live_values import FeedEvent, FeedRules, Gap, ReplayQuestion, StateChanged
@@ -14,6 +14,7 @@ from relay_client.engine.liveness import Liveness
 from relay_client.engine.loss_book import FeedCounters
 from relay_client.engine.plain_feed import PlainFeed
 from relay_client.engine.tick_feed import TickFeed
+from relay_client.statistics import ExchangeStatistics, statistics_of
 from relay_client.symbols import Symbol
 
 __all__ = ["Feed", "FeedGroup"]
@@ -55,13 +56,15 @@ class FeedGroup:
         self._lines: dict[str, _Line] = {}
         self._counters: dict[str, FeedCounters] = {}
         self._gap_topics: set[str] = set()
+        self._statistics: dict[str, PlainFeed] = {}
         self.out: list[Any] = []
         self.handlers: dict[bytes, Handler] = {}
 
     @property
     def topics(self) -> list[str]:
         """The topics that were asked for."""
-        return [topic for line in self._lines.values() for topic in line.feeds] + sorted(self._gap_topics)
+        of_lines = [topic for line in self._lines.values() for topic in line.feeds]
+        return [*of_lines, *sorted(self._gap_topics), *self._statistics]
 
     def counters(self) -> dict[str, FeedCounters]:
         """Return a copy of what was counted for each topic asked for, also those removed since."""
@@ -71,8 +74,10 @@ class FeedGroup:
         """Return each ticker's state."""
         return {ticker: str(line.liveness.state) for ticker, line in self._lines.copy().items()}
 
-    def add(self, topic: MarketTopic, *, start_ns: int | None, now_ns: int) -> list[bytes]:
+    def add(self, topic: MarketTopic | StatisticsTopic, *, start_ns: int | None, now_ns: int) -> list[bytes]:
         """Begin a topic; return the wire topics to subscribe."""
+        if isinstance(topic, StatisticsTopic):
+            return self._add_statistics(str(topic))
         text, before = str(topic), set(self.handlers)
         line = self._lines.get(str(topic.ticker)) or self._begin_line(str(topic.ticker), now_ns)
         counters = self._counters.setdefault(text, FeedCounters())
@@ -102,8 +107,12 @@ class FeedGroup:
         # Data before beats: what a first beat names was published before anything that is missed.
         return sorted(set(self.handlers) - before, key=lambda name: name.endswith(b"|heartbeat"))
 
-    def remove(self, topic: MarketTopic) -> list[bytes]:
+    def remove(self, topic: MarketTopic | StatisticsTopic) -> list[bytes]:
         """End a topic; return the wire topics to unsubscribe."""
+        if isinstance(topic, StatisticsTopic):
+            was_there = self._statistics.pop(str(topic), None) is not None
+            self.handlers.pop(str(topic).encode(), None)
+            return [str(topic).encode()] if was_there else []
         text, ticker = str(topic), str(topic.ticker)
         line, before = self._lines.get(ticker), set(self.handlers)
         if line is None:
@@ -123,6 +132,8 @@ class FeedGroup:
             self._tell(line.liveness.on_relay_back(now_ns))
             for feed in (line.gaps, *line.feeds.values()):
                 feed.on_in_force(now_ns, was_cut=was_cut)
+        for feed in self._statistics.values():
+            feed.on_in_force(now_ns, was_cut=was_cut)
 
     def on_relay_away(self) -> None:
         """The relay is silent."""
@@ -130,6 +141,8 @@ class FeedGroup:
             self._tell(line.liveness.on_relay_away())
             for feed in (line.gaps, *line.feeds.values()):
                 feed.on_relay_away()
+        for feed in self._statistics.values():
+            feed.on_relay_away()
 
     def on_tick(self, now_ns: int) -> None:
         """Do what is due."""
@@ -142,6 +155,9 @@ class FeedGroup:
             for feed in (line.gaps, *line.feeds.values()):
                 if feed.is_busy:
                     feed.on_tick(now_ns)
+        for feed in self._statistics.values():
+            if feed.is_busy:
+                feed.on_tick(now_ns)
 
     def questions(self, now_ns: int) -> Iterable[tuple[Feed, ReplayQuestion]]:
         """Return the replays to ask for now."""
@@ -149,6 +165,25 @@ class FeedGroup:
             for feed in (line.gaps, *line.feeds.values()):
                 if feed.is_busy and (question := feed.next_question(now_ns)) is not None:
                     yield feed, question
+
+    def _add_statistics(self, text: str) -> list[bytes]:
+        """Statistics belong to no ticker, so no beats come with them."""
+        counters = self._counters.setdefault(text, FeedCounters())
+
+        def deliver(whole: ExchangeStatistics) -> None:
+            counters.received += 1
+            self.out.append(whole)
+
+        feed = PlainFeed(
+            text,
+            rules=replace(self._rules, is_repairing=False),
+            out=self.out,
+            counters=counters,
+            deliver=_PartsJoiner(deliver).take,
+        )
+        self._statistics[text] = feed
+        self.handlers[text.encode()] = feed.take
+        return [text.encode()]
 
     def _begin_line(self, ticker: str, now_ns: int) -> _Line:
         gap_topic = market_topic(ticker, "gap")
@@ -185,3 +220,24 @@ class FeedGroup:
         event: FeedEvent | None = change
         if event is not None:
             self.out.append(event)
+
+
+class _PartsJoiner:
+    """Puts the parts of statistics together; whole ones are delivered once each, newer after older."""
+
+    def __init__(self, deliver: Callable[[ExchangeStatistics], None]) -> None:
+        self._deliver = deliver
+        self._delivered_ns = 0
+        self._open_ns = 0
+        self._parts: dict[int, market_pb2.Ticker24h] = {}
+
+    def take(self, part: market_pb2.Ticker24h, now_ns: int) -> None:
+        del now_ns
+        if part.generated_at <= self._delivered_ns or part.generated_at < self._open_ns:
+            return
+        if part.generated_at > self._open_ns:
+            self._open_ns, self._parts = part.generated_at, {}
+        self._parts[part.part_index] = part
+        if len(self._parts) == max(part.part_count, 1):
+            self._delivered_ns = part.generated_at
+            self._deliver(statistics_of(self._parts.values()))

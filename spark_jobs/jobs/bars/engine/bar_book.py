@@ -47,6 +47,12 @@ class BarBook:
         for series in self._tickers[ticker].series.values():
             series.doubt()
 
+    def forget(self, ticker: str) -> None:
+        """Make a ticker's bars no longer; it begins anew with its next record."""
+        self._tickers.pop(ticker, None)
+        self._moving.discard(ticker)
+        self._down.discard(ticker)
+
     def on_trade(self, ticker: str, trade: BarTrade) -> None:
         """Take a trade."""
         self._moving.add(ticker)

@@ -21,9 +21,10 @@ from spark_jobs.jobs.bars.engine.accumulator import Accumulator
 from spark_jobs.jobs.bars.engine.gap_book import GapBook
 from spark_jobs.jobs.bars.engine.values import BarTrade, Beat, GapNotice, MadeBar
 from spark_jobs.jobs.bars.messages import is_same_bar, message_of_bar, message_of_row
-from spark_jobs.jobs.bars.state_store import BarsState, StateStore
+from spark_jobs.jobs.bars.state import BarsState
 from spark_jobs.jobs.bars.stored_bar import bar_of_ticks, gap_book_of
 from spark_jobs.jobs.bars.wanted import WantedPeriods
+from spark_jobs.jobs.state_store import StateStore
 
 TICKER = "BTC/USDT.BINANCE"
 START = 1_700_000_040 * 10**9
@@ -197,20 +198,20 @@ STATE = BarsState("cluster", "topic", {0: 5, 1: 7}, {0: 1}, b"book", [(TICKER, 6
 
 
 def test_the_newest_state_that_can_be_read_counts_and_old_ones_go(tmp_path: Path) -> None:
-    store = StateStore(str(tmp_path), job="bars")
+    store = StateStore(str(tmp_path), BarsState, job="bars")
     assert store.load() is None
     for number in range(4):
         store.save(BarsState("cluster", "topic", {0: number}, {}, b"", []))
     files = sorted((tmp_path / "bars-state").iterdir())
     assert len(files) == 2
     files[-1].write_bytes(files[-1].read_bytes()[:-3])
-    found = StateStore(str(tmp_path), job="bars").load()
+    found = StateStore(str(tmp_path), BarsState, job="bars").load()
     assert found is not None
     assert found.tick_offsets == {0: 2}
 
 
 def test_a_state_that_is_cut_or_damaged_is_not_read_as_another(tmp_path: Path) -> None:
-    store = StateStore(str(tmp_path), job="bars")
+    store = StateStore(str(tmp_path), BarsState, job="bars")
     store.save(STATE)
     [file] = (tmp_path / "bars-state").iterdir()
     whole = file.read_bytes()
@@ -226,7 +227,7 @@ def test_a_state_that_is_cut_or_damaged_is_not_read_as_another(tmp_path: Path) -
 
 
 def test_a_full_disk_is_told_and_the_state_before_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = StateStore(str(tmp_path), job="bars")
+    store = StateStore(str(tmp_path), BarsState, job="bars")
     store.save(STATE)
 
     def full(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""The bars job's state on disk: whole snapshots, the newest that can be read counts."""
+"""A job's state on disk: whole snapshots, the newest that can be read counts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 from pyarrow import fs
 
 from relay.errors import RetryableError, StorageError
+from relay.eventlog import LogIdentity
 from relay.protocol.codes import ErrorCode
 
-__all__ = ["BarsState", "StateStore"]
+__all__ = ["JobState", "StateStore"]
 
 _LOG = logging.getLogger(__name__)
 _MAGIC = b"MRBSNAP1"
@@ -23,38 +25,33 @@ _SUFFIX = ".state"
 _KEPT = 2
 
 
-class BarsState(msgspec.Struct, frozen=True):
-    """What a restart needs.
+class JobState(msgspec.Struct, frozen=True):
+    """What every snapshot says.
 
     Attributes:
         cluster_id, topic_id: the log that the offsets belong to.
         tick_offsets: next offset to read, by partition of the tick topic.
-        bar_offsets: by partition of the history topic, how far this job's own bars were known to reach.
-        book: state of the engine.
-        pending: buckets that wait for the store: (ticker, period_seconds, start_ns, trade_offset, gap_offset,
-            partition).
     """
 
     cluster_id: str
     topic_id: str
     tick_offsets: dict[int, int]
-    bar_offsets: dict[int, int]
-    book: bytes
-    pending: list[tuple[str, int, int, int, int, int]]
 
 
-_DECODER = msgspec.msgpack.Decoder(BarsState)
+S = TypeVar("S", bound=JobState)
 
 
-class StateStore:
+class StateStore(Generic[S]):
     """Snapshots in one folder: ``NUMBER.state``, magic, CRC-32 of the rest (u32 LE), MessagePack.
 
     Args:
         root: checkpoint folder or URL.
+        kind: what a snapshot holds.
         job: folder under it.
     """
 
-    def __init__(self, root: str, *, job: str) -> None:
+    def __init__(self, root: str, kind: type[S], *, job: str) -> None:
+        self._decoder = msgspec.msgpack.Decoder(kind)
         if "://" in root:
             self._fs, base = fs.FileSystem.from_uri(root)
         else:
@@ -65,7 +62,7 @@ class StateStore:
             self._fs.create_dir(self._folder, recursive=True)
             self._number = max(self._numbers(), default=0)
 
-    def save(self, state: BarsState) -> int:
+    def save(self, state: S) -> int:
         """Write a snapshot and remove old ones; returns its size in bytes.
 
         Raises:
@@ -85,16 +82,24 @@ class StateStore:
                 self._fs.delete_file(self._path(old))
         return len(data)
 
-    def load(self) -> BarsState | None:
+    def load_of(self, identity: LogIdentity) -> S | None:
+        """Return the newest snapshot that can be read, when its offsets are of this log."""
+        state = self.load()
+        if state is None or (state.cluster_id, state.topic_id) == (identity.cluster_id, identity.topic_id):
+            return state
+        _LOG.error("state_is_of_another_log cluster_id=%s topic_id=%s", state.cluster_id, state.topic_id)
+        return None
+
+    def load(self) -> S | None:
         """Return the newest snapshot that can be read; None without one."""
         for number in sorted(self._numbers(), reverse=True):
             path = self._path(number)
             with _errors("reading", path), self._fs.open_input_stream(path) as stream:
                 data = stream.read()
             try:
-                return _decoded(data)
-            except StorageError as error:
-                _LOG.error("bars_state_refused path=%s error=%s", path, error)
+                return self._decoder.decode(_checked(data))
+            except (StorageError, msgspec.MsgspecError) as error:
+                _LOG.error("state_refused path=%s error=%s", path, error)
         return None
 
     def _numbers(self) -> list[int]:
@@ -115,16 +120,14 @@ class StateStore:
         draft.replace(path)
 
 
-def _decoded(data: bytes) -> BarsState:
+def _checked(data: bytes) -> bytes:
+    """Return the body of a snapshot."""
     head, crc, body = data[: len(_MAGIC)], data[len(_MAGIC) : len(_MAGIC) + 4], data[len(_MAGIC) + 4 :]
     if head != _MAGIC:
         raise StorageError(f"expected a snapshot to begin with {_MAGIC!r}, got {head!r}")
     if zlib.crc32(body).to_bytes(4, "little") != crc:
         raise StorageError("it is damaged: its checksum does not fit")
-    try:
-        return _DECODER.decode(body)
-    except msgspec.MsgspecError as error:
-        raise StorageError(f"it is not as this version writes it: {error}") from error
+    return body
 
 
 @contextlib.contextmanager

@@ -1,0 +1,67 @@
+"""What a job reads and writes of the log beside its query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from relay.errors import RetryableError
+from relay.eventlog import EventLog, LogRecord
+from relay.protocol.codes import ErrorCode
+
+__all__ = ["append_acknowledged", "offsets_since", "read_range"]
+
+_READ_RECORDS = 5_000
+_ACKNOWLEDGED_S = 30.0
+
+
+def read_range(log: EventLog, topic: str, *, starts: Mapping[int, int], ends: Mapping[int, int]) -> Iterator[LogRecord]:
+    """Yield a topic's records, partition by partition, at least up to the ends.
+
+    Args:
+        log: the event log.
+        topic: of it.
+        starts: first offset by partition; the oldest record where nothing is said, or where it is gone.
+        ends: by partition, offset after the last record that is wanted.
+
+    Raises:
+        RetryableError: the log is away.
+    """
+    oldest = log.start_offsets(topic)
+    for partition, end in ends.items():
+        offset = max(starts.get(partition, 0), oldest[partition])
+        while offset < end:
+            records = log.read(topic, partition=partition, from_offset=offset, limit=_READ_RECORDS)
+            yield from records
+            if not records:
+                break
+            offset = records[-1].position.offset + 1
+
+
+def offsets_since(log: EventLog, topic: str, since_ns: int) -> dict[int, int]:
+    """Return by partition where the first record lies that was appended at or after a time; the end without one."""
+    found: dict[int, int] = {}
+    for partition, end in enumerate(log.end_offsets(topic)):
+        first = log.read(topic, partition=partition, from_time_ns=since_ns, limit=1)
+        found[partition] = first[0].position.offset if first else end
+    return found
+
+
+def append_acknowledged(log: EventLog, topic: str, records: Iterable[tuple[bytes, bytes]], *, what: str) -> None:
+    """Append records (key, value) and wait until the log has acknowledged all.
+
+    Args:
+        log, topic: where to.
+        records: those of one key stay in order.
+        what: names them in the error.
+
+    Raises:
+        RetryableError: the log does not take them all; some may be there.
+    """
+    futures = [log.append(topic, key=key, value=value) for key, value in records]
+    if not futures:
+        return
+    left = log.flush(_ACKNOWLEDGED_S)
+    if left:
+        raise RetryableError(f"the log has not acknowledged {left} {what}", code=ErrorCode.UNAVAILABLE)
+    for future in futures:
+        future.result(0)
