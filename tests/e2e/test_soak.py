@@ -56,9 +56,8 @@ def test_ticks_flow_for_long_without_a_loss_and_with_flat_memory(platform: Platf
         watcher.close()
     assert len(watcher.ids) > RATE * seconds / 2
     assert not [event for event in watcher.events if isinstance(event, Loss)]
-    assert not [
-        event for event in watcher.events if isinstance(event, Gap) and event.state == "OPEN" and event.to_trade_id
-    ]
+    holes = [e for e in watcher.events if isinstance(e, Gap) and e.state == "OPEN" and e.from_trade_id]
+    assert not [hole for hole in holes if hole.to_trade_id], "trades were missing on the way from the exchange"
     for name in FLAT:
         early = statistics.median(sample[name] for sample in samples[SAMPLES // 3 : 2 * SAMPLES // 3])
         late = statistics.median(sample[name] for sample in samples[2 * SAMPLES // 3 :])
