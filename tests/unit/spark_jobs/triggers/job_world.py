@@ -21,13 +21,21 @@ BTC, ETH = "BTC/USDT.BINANCE", "ETH/USDT.BINANCE"
 IDS = ("11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222")
 CLIENT = "99999999-9999-4999-8999-999999999999"
 S = 10**9
-BASE = (time.time_ns() // (60 * S) + 10) * 60 * S
-"""A full minute after everything that is registered here."""
 ROWS = {"topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "key": pa.binary(), "value": pa.binary()}
 
 
+class Base:
+    """A full minute after everything that is registered in a test: taken anew by each world."""
+
+    ns = 0
+
+    @classmethod
+    def renew(cls) -> None:
+        cls.ns = (time.time_ns() // (60 * S) + 10) * 60 * S
+
+
 def at(seconds: float) -> int:
-    return BASE + round(seconds * S)
+    return Base.ns + round(seconds * S)
 
 
 class JobWorld:
@@ -35,6 +43,7 @@ class JobWorld:
 
     def __init__(self, folder: Path, **settings: object) -> None:
         self.settings = JobSettings(checkpoint_folder=str(folder), topic_partitions=2, **settings)
+        Base.renew()
         self.folder, self.log, self.number = folder, MemoryEventLog(), 0
         self.log.ensure_topics(platform_topics(prefix="", partitions=2, retention_hours=1))
         self.announced: list[tuple[str, trigger_pb2.CEPTriggerEvent]] = []
@@ -119,4 +128,4 @@ class JobWorld:
         return [event for event in events if isinstance(event, trigger_pb2.CEPTriggerEvent)]
 
     def seconds(self, trigger_id: str = IDS[0]) -> list[float]:
-        return [(event.fired_at - BASE) / S for event in self.fired(trigger_id)]
+        return [(event.fired_at - at(0)) / S for event in self.fired(trigger_id)]
