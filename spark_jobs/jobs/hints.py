@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from google.protobuf.message import Message
 
 from relay.observability import Counters
@@ -12,7 +14,7 @@ __all__ = ["HintSender"]
 
 
 class HintSender:
-    """Sends notifications without ever blocking the job; what cannot be queued is counted.
+    """Sends notifications without ever blocking the job; what cannot be queued is counted. Thread-safe.
 
     Args:
         context: ZeroMQ context of the process.
@@ -25,10 +27,14 @@ class HintSender:
             context, SocketKind.PUSH, connect=[endpoint], limits=SocketLimits(send_queue_max=10_000)
         )
         self._counters = counters
+        self._lock = threading.Lock()
 
     def send(self, topic: bytes, message: Message) -> None:
         """Queue one message for the manager."""
-        outcome = send(self._socket, [topic, *encode(message)])
+        frames = [topic, *encode(message)]
+        # A job that is made anew shares it with what may still run of the one before.
+        with self._lock:
+            outcome = send(self._socket, frames)
         self._counters.add("hints.sent" if outcome is SendOutcome.SENT else "hints.dropped")
 
     def close(self) -> None:

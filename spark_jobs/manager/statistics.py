@@ -18,7 +18,7 @@ from relay.protocol.topics import statistics_topic
 from relay.protocol.v1 import market_pb2, request_pb2
 from spark_jobs.manager.engine.broker import Broker
 from spark_jobs.manager.engine.commands import Answer, Command, PublishMarket
-from spark_jobs.manager.engine.exchange_schedule import ExchangeSchedule, served_exchanges
+from spark_jobs.manager.engine.exchange_schedule import ExchangeSchedule, is_due, served_exchanges
 from spark_jobs.manager.engine.jobs import JobBook
 from spark_jobs.manager.engine.model import Job, JobKind, Route
 from spark_jobs.manager.statistics_reader import StatisticsFound
@@ -104,7 +104,7 @@ class StatisticsDesk:
             return [_refusal(routing, _Response.INVALID, ErrorCode.UNKNOWN_EXCHANGE, text)]
         newest = self._newest.get(exchange)
         # Who asks for a further part reads on in what he has begun to read, however old that has become.
-        if newest is not None and (query.part_index or now_ns - newest.as_of_ns < self._rules.fresh_ns):
+        if newest is not None and (query.part_index or 0 <= now_ns - newest.as_of_ns < self._rules.fresh_ns):
             return [_part(newest, query.part_index, routing)]
         if query.part_index:
             text = f"expected part_index 0 first, got {query.part_index}; no statistics of {exchange} are known yet"
@@ -137,7 +137,7 @@ class StatisticsDesk:
         if is_fetched:
             self._fetched.discard(exchange)
         before = self._newest.get(exchange)
-        if not found.parts or (before and before.parts[0].generated_at >= found.parts[0].generated_at):
+        if not found.parts or (before and before.parts[0].generated_at == found.parts[0].generated_at):
             lost = f"the 24 h statistics of {exchange} were acknowledged, but the event log does not hold them"
             return self._refuse(exchange, _Response.ERROR, ErrorCode.INTERNAL, lost) if is_fetched else []
         generated_ns = found.parts[0].generated_at
@@ -152,8 +152,11 @@ class StatisticsDesk:
 
     def tick(self, now_ns: int) -> list[Command]:
         """Do what is due: queries that waited for long enough, reads that failed, scheduled fetches."""
-        late = [w for w in self._waiting if w.until_ns <= now_ns]
-        self._waiting = [w for w in self._waiting if w.until_ns > now_ns]
+        before, self._waiting = self._waiting, []
+        late: list[_Waiting] = []
+        for waiting in before:
+            is_late = is_due(waiting.until_ns, now_ns=now_ns, most_ns=self._rules.wait_ns)
+            (late if is_late else self._waiting).append(waiting)
         commands: list[Command] = [
             _refusal(
                 w.routing,
@@ -163,10 +166,10 @@ class StatisticsDesk:
             )
             for w in late
         ]
-        if now_ns < self._next_look_ns or self._read is None:
+        if self._read is None or not is_due(self._next_look_ns, now_ns=now_ns, most_ns=_LOOK_NS):
             return commands
         self._next_look_ns = now_ns + _LOOK_NS
-        for exchange in [name for name, due_ns in self._unread.items() if due_ns <= now_ns]:
+        for exchange in [name for name, t in self._unread.items() if is_due(t, now_ns=now_ns, most_ns=_LOOK_NS)]:
             self._look_up(exchange)
         served = served_exchanges(self._broker.slots, now_ns=now_ns)
         for exchange in served - self._asked_log:

@@ -25,6 +25,8 @@ _WINDOWS_NS = (2 * 3_600 * NANOSECONDS, 26 * 3_600 * NANOSECONDS, None)
 """How far back to look at first, step by step; None for as far as the log goes. Later reads go on where they ended."""
 _STEP_RECORDS = 50
 _GROUPS_MAX = 4
+_JUMP_NS = 3_600 * NANOSECONDS
+"""What comes later in the log and is so much older was made after an ingestor's clock was set right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +139,17 @@ class _Fold:
         count = part.part_count or 1
         group = self._open.setdefault((part.generated_at, count), {})
         group[part.part_index] = part
-        if set(range(count)) <= group.keys() and (not self.newest or part.generated_at > self.newest[0].generated_at):
+        # The length first: a count is whatever a record says.
+        if len(group) >= count and set(range(count)) <= group.keys() and self._is_newer(part.generated_at):
             self.newest = tuple(group[index] for index in range(count))
-        for old in sorted(self._open)[:-_GROUPS_MAX]:
-            del self._open[old]
+        while len(self._open) > _GROUPS_MAX:
+            del self._open[next(iter(self._open))]
+
+    def _is_newer(self, at_ns: int) -> bool:
+        if not self.newest:
+            return True
+        newest_ns = self.newest[0].generated_at
+        return at_ns > newest_ns or newest_ns - at_ns > _JUMP_NS
 
 
 def _first_fold(log: EventLog, topic: str, exchange: str) -> _Fold:

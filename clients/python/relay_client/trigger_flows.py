@@ -56,7 +56,7 @@ class Trigger:
 
     Attributes:
         client_id: owner that another client named at registration, else empty.
-        tickers: those that its pattern names, sorted.
+        tickers: those that its pattern names, sorted; none when this version refuses a pattern that was registered.
         expires_at_ns: None for never.
         definition: the serialised registration.
     """
@@ -86,10 +86,15 @@ class Trigger:
     @classmethod
     def of(cls, message: trigger_pb2.CEPTriggerRequest) -> Trigger:
         """Return the value of a definition."""
+        try:
+            tickers = check_registration(message).tickers
+        except PatternError:
+            # Of a manager with other bounds; all the others could not be listed, and this one not be cancelled.
+            tickers = ()
         return cls(
             trigger_id=message.trigger_id,
             client_id=message.client_id,
-            tickers=check_registration(message).tickers,
+            tickers=tickers,
             cooldown_ms=message.cooldown_ms,
             one_shot=message.one_shot,
             expires_at_ns=message.expires_at or None,

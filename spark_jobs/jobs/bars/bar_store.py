@@ -16,10 +16,10 @@ from relay.protocol.ranges import Range
 from relay.protocol.v1 import market_pb2
 from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import GAPS_TABLE, STORED_TIME, TICKS_TABLE
-from spark_jobs.jobs.bars.engine.values import Recompute
+from spark_jobs.jobs.bars.engine.values import MadeBar, Recompute
 from spark_jobs.jobs.bars.messages import BarKey, key_of, message_of_bar, message_of_row
 from spark_jobs.jobs.bars.outlet import BarOutlet, Decided
-from spark_jobs.jobs.bars.stored_bar import bar_of_ticks, gap_book_of
+from spark_jobs.jobs.bars.stored_bar import bar_of_ticks, gap_book_of, joined_bar
 
 __all__ = ["BarLake", "BarStore", "Placed", "stored_bars"]
 
@@ -27,6 +27,8 @@ _LOG = structlog.get_logger(__name__)
 _ARCHIVE_JOB = "ticks"
 _LOOK_S = 1.0
 _TURN_MAX = 64
+_PART_NS = 6 * 3_600 * NANOSECONDS
+"""A bucket's ticks are read by parts of so much time: a week of them need not fit the memory."""
 
 
 class BarLake(Protocol):
@@ -109,6 +111,10 @@ class BarStore:
                 self._waiting[_key(one)] = one
         self._wanted.set()
 
+    def is_waiting(self, key: BarKey) -> bool:
+        """Return whether a bucket is not made yet."""
+        return key in self._waiting
+
     def waiting(self) -> list[Placed]:
         """Return what is not made yet."""
         with self._lock:
@@ -158,9 +164,17 @@ class BarStore:
         ][:_TURN_MAX]
         decided = []
         for one in ready:
-            bar = self._make(lake, one.bucket)
+            try:
+                bar = self._make(lake, one.bucket)
+            except (ValueError, ArithmeticError) as error:
+                # It will not fit the next time either, and the others wait behind it.
+                self._counters.add("bars.unfit")
+                _LOG.error("bar_left_out", ticker=one.bucket.ticker, start_ns=one.bucket.start_ns, error=str(error))
+                continue
             if bar is not None:
                 decided.append(Decided(bar, max(one.bucket.trade_offset, one.bucket.gap_offset)))
+        if self._closing.is_set():
+            return 0
         self._outlet.publish(decided, stored=lambda keys: stored_bars(lake, keys))
         with self._lock:
             for one in ready:
@@ -171,13 +185,19 @@ class BarStore:
 
     def _make(self, lake: BarLake, bucket: Recompute) -> market_pb2.OHLC | None:
         end_ns = bucket.start_ns + bucket.period_seconds * NANOSECONDS
-        bar = bar_of_ticks(
-            lake.read_ticks(bucket.ticker, within=Range(bucket.start_ns, end_ns)),
-            gap_book_of(lake.read_gaps(bucket.ticker)),
-            ticker=bucket.ticker,
-            period_seconds=bucket.period_seconds,
-            start_ns=bucket.start_ns,
-        )
+        gaps = gap_book_of(lake.read_gaps(bucket.ticker))
+        bar: MadeBar | None = None
+        for start_ns in range(bucket.start_ns, end_ns, _PART_NS):
+            if self._closing.is_set():
+                return None
+            part = bar_of_ticks(
+                lake.read_ticks(bucket.ticker, within=Range(start_ns, min(start_ns + _PART_NS, end_ns))),
+                gaps,
+                ticker=bucket.ticker,
+                period_seconds=bucket.period_seconds,
+                start_ns=bucket.start_ns,
+            )
+            bar = joined_bar(bar, part)
         return None if bar is None else message_of_bar(bar)
 
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 from relay.errors import PeerError
 from relay.protocol.envelope import EnvelopeError, decode_record
 from relay.protocol.periods import check_period
+from relay.protocol.scaled import STORED_DECIMALS
 from relay.protocol.tickers import parse_ticker
+from relay.protocol.times import TIME_NS_MAX
 from relay.protocol.v1 import market_pb2, work_pb2
 from spark_jobs.jobs.bars.engine.values import BarTrade, Beat, GapNotice, GapState
 from spark_jobs.jobs.records import Record, records_of
@@ -63,6 +65,8 @@ def _event(record: Record) -> BarEvent | None:
     if isinstance(message, market_pb2.Heartbeat):
         if message.source != market_pb2.Heartbeat.INGESTOR or message.ticker.encode() != record.key:
             return None
+        # One word from the end of time would make every later trade a late one.
+        _check_time(message.exchange_time_reached)
         said = Beat(message.attempt, message.exchange_time_reached, message.state == market_pb2.Heartbeat.DOWN)
         return BarEvent(message.ticker, record.partition, record.offset, said)
     if isinstance(message, market_pb2.Gap) and str(parse_ticker(message.ticker)) == message.ticker:
@@ -75,6 +79,8 @@ def _event(record: Record) -> BarEvent | None:
 
 def _trade(tick: market_pb2.Tick, offset: int) -> BarTrade:
     has_quote = tick.HasField("quote_amount") and tick.HasField("quote_decimals")
+    # As the archive does: price and amount stand for a quote amount that a stored number cannot hold.
+    has_quote = has_quote and tick.quote_decimals <= STORED_DECIMALS
     return BarTrade(
         number=trade_number(tick.trade_id),
         time_ns=tick.timestamp,
@@ -83,13 +89,15 @@ def _trade(tick: market_pb2.Tick, offset: int) -> BarTrade:
         amount=tick.amount,
         amount_decimals=tick.amount_decimals,
         quote=tick.quote_amount if has_quote else None,
-        quote_decimals=tick.quote_decimals,
+        quote_decimals=tick.quote_decimals if has_quote else 0,
         taker_buy=tick.taker_buy,
         offset=offset,
     )
 
 
 def _gap(gap: market_pb2.Gap) -> GapNotice:
+    _check_time(gap.from_time)
+    _check_time(gap.to_time)
     first, last = trade_number(gap.from_trade_id), trade_number(gap.to_trade_id)
     return GapNotice(
         GapState(market_pb2.Gap.State.Name(gap.state)),
@@ -98,3 +106,8 @@ def _gap(gap: market_pb2.Gap) -> GapNotice:
         gap.from_time,
         gap.to_time,
     )
+
+
+def _check_time(time_ns: int) -> None:
+    if time_ns > TIME_NS_MAX:
+        raise ValueError(f"expected a time before 2100, got {time_ns} ns")

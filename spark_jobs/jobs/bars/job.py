@@ -22,7 +22,7 @@ import structlog
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from relay.errors import RelayError
+from relay.errors import RetryableError, StorageError
 from relay.eventlog import CONTROL_TOPIC, HISTORY_TOPIC, TICK_TOPIC, EventLog, partition_of
 from relay.observability import Counters
 from relay.protocol.periods import NANOSECONDS
@@ -33,7 +33,7 @@ from spark_jobs.jobs.bars.bar_store import BarLake, BarStore, Placed
 from spark_jobs.jobs.bars.decode import BarEvent, PeriodsWanted, bar_event, bar_events
 from spark_jobs.jobs.bars.engine.bar_book import BarBook
 from spark_jobs.jobs.bars.engine.values import BarRules, BarTrade, Beat, GapNotice, MadeBar, Recompute
-from spark_jobs.jobs.bars.messages import message_of_bar
+from spark_jobs.jobs.bars.messages import BarKey, message_of_bar
 from spark_jobs.jobs.bars.outlet import BarOutlet, Decided
 from spark_jobs.jobs.bars.state import BarsState
 from spark_jobs.jobs.bars.wanted import WantedPeriods
@@ -86,6 +86,7 @@ class BarsJob:
             starts=self._bar_starts(state, open_lake),
             source=zlib.crc32(f"{self._identity.cluster_id}/{self._identity.topic_id}".encode()),
             counters=counters,
+            announced=state.bar_offsets if state else None,
         )
         self._store = BarStore(
             open_lake=open_lake,
@@ -98,6 +99,7 @@ class BarsJob:
         self._saved_at = time.monotonic()
         self._lock, self._is_whole = threading.Lock(), True
         self._closing = threading.Event()
+        self._query: StreamingQuery | None = None
         self._clock = threading.Thread(target=self._watch_clock, name="bars-clock", daemon=True)
         self._clock.start()
 
@@ -110,7 +112,10 @@ class BarsJob:
         source = log_stream(
             self._session, self._settings, starts, records_max=self._settings.bars_records_per_batch_max
         )
-        return start_query(source, self._process, self._settings, job=JOB, trigger_ms=self._settings.bars_trigger_ms)
+        self._outlet.tell_again()
+        trigger_ms = self._settings.bars_trigger_ms
+        self._query = start_query(source, self._process, self._settings, job=JOB, trigger_ms=trigger_ms)
+        return self._query
 
     def _doubt(self, partitions: set[int]) -> None:
         """The log has lost what lies between the state and its oldest record: the archive may have it."""
@@ -123,25 +128,32 @@ class BarsJob:
         return partition_of(ticker.encode(), self._identity.partitions)
 
     def close(self) -> None:
-        """End the store's thread, and save the state unless a batch was broken off."""
+        """End the store's thread, and save the state unless a batch is under way or was broken off."""
         self._closing.set()
         self._clock.join(timeout=10.0)
         self._store.close()
-        if self._is_whole:
-            self._save()
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._is_whole:
+                    self._save()
+            finally:
+                self._lock.release()
 
     def _process(self, frame: DataFrame, _: int) -> None:
         started = time.monotonic_ns()
         records = frame.select(*RECORD_COLUMNS).toArrow()
         ticks = of_topic(records, self._ticks)
         with self._lock:
+            if not self._is_whole or self._closing.is_set():
+                raise RetryableError("what came before was broken off; bars are made again from the last state")
             self._is_whole = False
             self._want(of_topic(records, self._control))
             self._give([*self._take(ticks), *self._book.on_clock(time.time_ns())])
             self._reached.update(next_offsets(ticks))
             self._is_whole = True
-        if time.monotonic() - self._saved_at >= self._settings.bars_state_seconds:
-            self._save()
+            # Under the lock: a bucket that goes from the book to the store meanwhile would be in neither.
+            if time.monotonic() - self._saved_at >= self._settings.bars_state_seconds:
+                self._save()
         self._counters.add("bars.records", len(ticks))
         self._counters.set("bars.batch.last_ms", (time.monotonic_ns() - started) // 1_000_000)
 
@@ -181,9 +193,17 @@ class BarsJob:
         """Publish final bars, then running ones; hand to the store what it has to make."""
         decided: list[Decided] = []
         placed: list[Placed] = []
+        first: set[BarKey] = set()
         for offset, one in made:
             if isinstance(one, Recompute):
                 placed.append(Placed(one, self._partition(one.ticker)))
+                continue
+            key = (one.ticker, one.period_seconds, one.start_ns)
+            if not one.revision:
+                first.add(key)
+            elif key not in first and (self._store.is_waiting(key) or not self._outlet.has_read(key)):
+                # Said before the last restart, so the table alone knows under which revision; nothing overtakes it.
+                placed.append(Placed(self._recompute(key), self._partition(one.ticker)))
                 continue
             message = self._message(one)
             if message is not None:
@@ -191,6 +211,10 @@ class BarsJob:
         self._outlet.publish(decided)
         self._store.ask(placed)
         self._outlet.show(m for m in map(self._message, self._book.running()) if m is not None)
+
+    def _recompute(self, key: BarKey) -> Recompute:
+        state = self._book.tickers[key[0]]
+        return Recompute(*key, state.trade_offset, state.gap_offset)
 
     def _message(self, bar: MadeBar) -> market_pb2.OHLC | None:
         try:
@@ -206,10 +230,15 @@ class BarsJob:
             with self._lock:
                 if not self._is_whole:
                     return
+                self._is_whole = False
                 try:
                     self._give(self._book.on_clock(time.time_ns()))
-                except RelayError as error:
-                    _LOG.error("bars_not_given", error_code=error.code, error=str(error))
+                    self._is_whole = True
+                except Exception:  # noqa: BLE001 - whatever it was, the book has given away what nobody has got
+                    _LOG.exception("bars_not_given")
+            if not self._is_whole and self._query is not None:
+                # No record may come for long that would meet the failure: the query begins anew from the last state.
+                self._query.stop()
 
     def _save(self) -> None:
         self._saved_at = time.monotonic()
@@ -231,8 +260,14 @@ class BarsJob:
 
     def _restored(self) -> BarsState | None:
         state = self._states.load_of(self._identity)
-        if state is not None:
+        if state is None:
+            return None
+        try:
             self._book.restore(state.book)
+        except StorageError as error:
+            self._counters.add("bars.state.refused")
+            _LOG.error("bars_state_refused", error=str(error))
+            return None
         return state
 
     def _rebuild_offsets(self) -> dict[int, int]:

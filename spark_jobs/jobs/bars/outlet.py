@@ -20,6 +20,7 @@ from spark_jobs.jobs.log_access import append_acknowledged, read_range
 __all__ = ["BarOutlet", "Decided", "LastStored"]
 
 _LAST_MAX = 500_000
+_AGAIN_MAX = 5_000
 
 LastStored = Callable[[Sequence[BarKey]], Mapping[BarKey, market_pb2.OHLC]]
 """Looks the last stored revision of bars up in ``market.tick_bars``."""
@@ -40,6 +41,8 @@ class BarOutlet:
         topic: of bars; the key is the ticker.
         hints: towards the manager.
         starts: by partition, from where the log's own bars are read now; the table has everything before.
+        announced: by partition, up to where the process before has announced what it logged; what lies behind is
+            announced by :meth:`tell_again`. Nothing for a partition that is not named.
         source: which log the deciding offsets belong to; kept in each record as the stamp's epoch.
         counters: of the process.
 
@@ -56,18 +59,32 @@ class BarOutlet:
         starts: Mapping[int, int],
         source: int,
         counters: Counters,
+        announced: Mapping[int, int] | None = None,
     ) -> None:
         self._source = source
         self._log, self._topic, self._hints, self._counters = log, topic, hints, counters
         self._last: dict[BarKey, market_pb2.OHLC] = {}
         self._lock = threading.Lock()
         self._is_broken = False
-        self._ends = self._read_own(starts)
+        self._untold: dict[BarKey, market_pb2.OHLC] = {}
+        self._ends = self._read_own(starts, announced or {})
 
     @property
     def ends(self) -> dict[int, int]:
         """By partition of the topic, where its end was when this began."""
         return dict(self._ends)
+
+    def tell_again(self) -> None:
+        """Announce what was logged shortly before this began: the process before may have died in between."""
+        with self._lock:
+            for bar in self._untold.values():
+                self._announce(bar)
+        self._counters.add("bars.told_again", len(self._untold))
+        self._untold.clear()
+
+    def has_read(self, key: BarKey) -> bool:
+        """Return whether the last revision of a bar is known without the table."""
+        return key in self._last
 
     def publish(self, made: Iterable[Decided], *, stored: LastStored | None = None) -> int:
         """Log and announce final bars; return how many were new.
@@ -136,16 +153,22 @@ class BarOutlet:
         records = ((bar.ticker.encode(), encode_record(bar)) for bar in bars)
         append_acknowledged(self._log, self._topic, records, what="bars")
 
-    def _read_own(self, starts: Mapping[int, int]) -> dict[int, int]:
+    def _read_own(self, starts: Mapping[int, int], announced: Mapping[int, int]) -> dict[int, int]:
         ends = dict(enumerate(self._log.end_offsets(self._topic)))
         for record in read_range(self._log, self._topic, starts=starts, ends=ends):
-            self._note(record.value)
+            at = record.position
+            self._note(record.value, is_untold=at.offset >= announced.get(at.partition, at.offset + 1))
         return ends
 
-    def _note(self, value: bytes) -> None:
+    def _note(self, value: bytes, *, is_untold: bool) -> None:
         try:
             _, message = decode_record(value)
         except EnvelopeError:
             return
         if isinstance(message, market_pb2.OHLC) and message.is_final:
             self._last[key_of(message)] = message
+            if is_untold:
+                self._untold.pop(key_of(message), None)
+                self._untold[key_of(message)] = message
+                if len(self._untold) > _AGAIN_MAX:
+                    del self._untold[next(iter(self._untold))]

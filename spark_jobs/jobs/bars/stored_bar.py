@@ -13,7 +13,7 @@ from relay.protocol.scaled import STORED_DECIMALS
 from spark_jobs.jobs.bars.engine.gap_book import GapBook
 from spark_jobs.jobs.bars.engine.values import GapNotice, GapState, MadeBar
 
-__all__ = ["bar_of_ticks", "gap_book_of"]
+__all__ = ["bar_of_ticks", "gap_book_of", "joined_bar"]
 
 _QUOTE_DECIMALS = 2 * STORED_DECIMALS
 _QUOTE_FACTOR = int("1" + STORED_DECIMALS * "0")
@@ -52,6 +52,22 @@ def bar_of_ticks(ticks: pa.Table, gaps: GapBook, *, ticker: str, period_seconds:
         incomplete=gaps.is_incomplete(start_ns, start_ns + period_seconds * NANOSECONDS),
         is_final=True,
         revision=0,
+    )
+
+
+def joined_bar(first: MadeBar | None, second: MadeBar | None) -> MadeBar | None:
+    """Return the bar of a bucket whose ticks came in two parts, the earlier one first; None for a part without."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first._replace(
+        high=max(first.high, second.high),
+        low=min(first.low, second.low),
+        close=second.close,
+        buy=first.buy + second.buy,
+        sell=first.sell + second.sell,
+        quote=first.quote + second.quote,
+        trades=first.trades + second.trades,
+        last_number=second.last_number,
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import structlog
 
-from relay.errors import PeerError, StorageError
+from relay.errors import PeerError, RetryableError, StorageError
 from relay.eventlog import CONTROL_TOPIC, TICK_TOPIC, TRIGGER_TOPIC, EventLog, partition_of
 from relay.observability import Counters
 from relay.protocol.codes import ErrorCode
@@ -67,7 +67,7 @@ class TriggerService:
         self._book = TriggerBook(lateness_ns=settings.triggers_lateness_ms * _NS_PER_MS)
         self._over: set[str] = set()
         self._words: dict[bytes, bytes] = {}
-        self._lock, self._is_whole = threading.Lock(), True
+        self._lock, self._is_whole, self._is_closed = threading.Lock(), True, False
         self._saved_at = time.monotonic()
         state = self._restored()
         # Before the definitions: a trigger that is registered from here on finds its ticks behind this.
@@ -108,6 +108,8 @@ class TriggerService:
         started_ns = time.monotonic_ns()
         control, ticks = (of_topic(records, topic) for topic in (self._control, self._ticks))
         with self._lock:
+            if self._is_closed or not self._is_whole:
+                raise RetryableError("what came before was broken off; firings are made again from the last state")
             self._is_whole = False
             for row in control.select(list(_CONTROL_COLUMNS)).sort_by(_LOG_ORDER).to_pylist():
                 self._define(row["key"], row["value"], registered_ns=row["time_ms"] * _NS_PER_MS)
@@ -128,6 +130,7 @@ class TriggerService:
         Raises:
             RetryableError: the disk is full or away.
         """
+        self._is_closed = True
         if self._lock.acquire(blocking=False):
             try:
                 if self._is_whole:

@@ -8,7 +8,7 @@ from relay.protocol.periods import NANOSECONDS
 from relay.protocol.v1 import work_pb2
 from spark_jobs.manager.engine.slots import Slot, SlotState
 
-__all__ = ["ExchangeSchedule", "served_exchanges"]
+__all__ = ["ExchangeSchedule", "is_due", "served_exchanges"]
 
 _SETTLE_NS = 30 * NANOSECONDS
 """After a start the requests of clients go first."""
@@ -39,7 +39,12 @@ class ExchangeSchedule:
         """Return the exchanges that are due, ascending; one that was never asked is due half a minute after a start."""
         if self.is_off:
             return []
-        return sorted(name for name in exchanges if now_ns >= self._due_ns.get(name, self._first_ns))
+        if self._first_ns - now_ns > _SETTLE_NS:
+            self._first_ns = now_ns
+        most_ns = max(self._every_ns, _SETTLE_NS)
+        return sorted(
+            name for name in exchanges if is_due(self._due_ns.get(name, self._first_ns), now_ns=now_ns, most_ns=most_ns)
+        )
 
     def asked(self, exchange: str, *, at_ns: int) -> None:
         """An exchange was asked then, by whatever cause."""
@@ -48,6 +53,11 @@ class ExchangeSchedule:
     def failed(self, exchange: str, *, now_ns: int) -> None:
         """It did not answer: ask again in five minutes, or earlier where the schedule says so."""
         self._due_ns[exchange] = now_ns + min(_RETRY_NS, self._every_ns)
+
+
+def is_due(due_ns: int, *, now_ns: int, most_ns: int) -> bool:
+    """Return whether a time has come, or lies further ahead than it ever was put: then the clock was set back."""
+    return not 0 < due_ns - now_ns <= most_ns
 
 
 def served_exchanges(slots: Iterable[Slot], *, now_ns: int) -> frozenset[str]:

@@ -28,6 +28,7 @@ from relay.protocol.tickers import parse_ticker
 from relay.protocol.topics import is_uuid_text, trigger_topic
 from relay.protocol.v1 import trigger_pb2
 from spark_jobs.manager.engine.commands import Answer, Command, DropTrigger, SaveTrigger, TellTrigger
+from spark_jobs.manager.engine.exchange_schedule import is_due
 from spark_jobs.manager.engine.model import Route, StoredTrigger, TriggerState
 
 __all__ = ["LIST_MAX", "TRIGGERS_MAX", "TriggerBook", "TriggerRules"]
@@ -36,6 +37,7 @@ TRIGGERS_MAX = 20_000
 LIST_MAX = 1_000
 _LIST_BYTES_MAX = 800_000
 """Of the definitions in one answer: a frame of the request path holds a megabyte."""
+_EXPIRIES_SPARE = 1_000
 _Request, _Ack = trigger_pb2.CEPTriggerRequest, trigger_pb2.CEPTriggerAck
 _State = TriggerState
 _COMPARED = ("client_id", "pattern", "cooldown_ms", "one_shot", "expires_at")
@@ -150,7 +152,7 @@ class TriggerBook:
             active = self._active.get(trigger_id)
             if active is not None and active.expires_ns + self._rules.grace_ns == due_ns:
                 commands += self._end(trigger_id, _State.EXPIRED, now_ns=now_ns)
-        if now_ns >= self._tell_due_ns:
+        if is_due(self._tell_due_ns, now_ns=now_ns, most_ns=self._rules.tell_ns):
             self._tell_due_ns = now_ns + self._rules.tell_ns
             commands += self._forget(now_ns)
             commands += [TellTrigger(t, None) for t, ended in self._ended.items() if ended.state is _State.CANCELLED]
@@ -230,7 +232,15 @@ class TriggerBook:
         insort(self._ids, trigger_id)
         if message.expires_at:
             heapq.heappush(self._expiries, (message.expires_at + self._rules.grace_ns, trigger_id))
+            self._drop_expiries()
         self._hold(tickers, +1)
+
+    def _drop_expiries(self) -> None:
+        """Forget those of triggers that were cancelled, before they are more than the others."""
+        if len(self._expiries) > 2 * len(self._active) + _EXPIRIES_SPARE:
+            grace_ns = self._rules.grace_ns
+            self._expiries = [(a.expires_ns + grace_ns, t) for t, a in self._active.items() if a.expires_ns]
+            heapq.heapify(self._expiries)
 
     def _end(self, trigger_id: str, state: TriggerState, *, now_ns: int) -> list[Command]:
         active = self._active.pop(trigger_id, None)

@@ -145,3 +145,24 @@ def test_symbols_are_fetched_once_a_day_and_a_fetch_on_demand_counts(world: Worl
     desk.ended(world.ended[-1], now_ns=world.now_ns)
     assert tick(299) == []
     assert tick(1) == [(JobKind.SYMBOLS, "BINANCE")]
+
+
+def test_a_clock_that_is_set_back_neither_stops_fetches_nor_lets_anybody_wait(world: World) -> None:
+    desk = Desk(world)
+    world.offer()
+    world.run(desk.desk.ask(request_pb2.StatsQuery(exchange="BINANCE"), (b"c",), now_ns=world.now_ns))
+    desk.fetch(world.now_ns)
+    desk.tick(60)
+    world.offer()
+    world.run(desk.desk.ask(request_pb2.StatsQuery(exchange="BINANCE"), (b"d",), now_ns=world.now_ns))
+    answers = [c for c in desk.desk.tick(world.now_ns - DAY) if isinstance(c, Answer)]
+    assert [c.routing for c in answers] == [(b"d",)]
+    world.complete(world.dispatch())
+    desk.desk.ended(world.ended[-1], now_ns=world.now_ns)
+    part = market_pb2.Ticker24h(exchange_id="BINANCE", generated_at=world.now_ns - DAY, part_count=1)
+    found = desk.desk.found(StatisticsFound("BINANCE", True, (part,)), now_ns=world.now_ns)
+    assert [type(c) for c in found] == [PublishMarket]
+    world.now_ns -= DAY
+    world.offer()
+    asked = desk.desk.ask(request_pb2.StatsQuery(exchange="BINANCE"), (b"e",), now_ns=world.now_ns)
+    assert started(asked) == [(JobKind.STATISTICS, "BINANCE")], "what comes from the future is not fresh"

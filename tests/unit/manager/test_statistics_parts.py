@@ -61,3 +61,24 @@ def test_an_exchange_is_served_while_an_ingestor_holds_or_has_lately_offered_a_s
         slot("LIVE", SlotState.FREE, kind=work_pb2.WorkerReady.REALTIME),
     ]
     assert served_exchanges(slots, now_ns=100 * SECOND) == {"FREE", "BUSY", "BETWEEN"}
+
+
+def test_a_count_that_no_statistics_have_costs_nothing() -> None:
+    assert newest_statistics([part(1, 0, 2**32 - 1), part(2)])[0].generated_at == 2
+
+
+def test_statistics_go_on_after_an_ingestors_clock_was_set_right() -> None:
+    ahead = [part(n * 24 * HOUR, index, 2) for n in range(10, 16) for index in range(2)]
+    right = [part(24 * HOUR, 0, 2), part(24 * HOUR, 1, 2)]
+    assert {p.generated_at for p in newest_statistics([*ahead, *right])} == {24 * HOUR}
+
+
+def test_a_clock_that_is_set_back_holds_no_schedule_up() -> None:
+    schedule = ExchangeSchedule(HOUR, now_ns=1_000 * HOUR)
+    assert schedule.due(["A"], now_ns=HOUR) == ["A"]
+    schedule.asked("A", at_ns=2_000 * HOUR)
+    assert schedule.due(["A"], now_ns=2_000 * HOUR + 1) == []
+    assert schedule.due(["A"], now_ns=HOUR) == ["A"]
+    schedule.asked("A", at_ns=HOUR)
+    assert schedule.due(["A"], now_ns=HOUR + 1) == []
+    assert schedule.due(["A"], now_ns=2 * HOUR) == ["A"]

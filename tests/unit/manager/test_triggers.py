@@ -15,6 +15,7 @@ from relay.eventlog.memory import MemoryEventLog
 from relay.protocol.envelope import decode_record
 from relay.protocol.v1 import trigger_pb2
 from relay_client import when
+from relay_client.trigger_flows import Trigger
 from spark_jobs.manager.control_teller import ControlTeller
 from spark_jobs.manager.engine.commands import Answer, Command, DropTrigger, SaveTrigger, TellTrigger
 from spark_jobs.manager.engine.model import TriggerState
@@ -342,3 +343,31 @@ def test_a_cancel_is_told_before_another_definition_and_without_a_log_nothing_pi
     mute.tell_trigger(ONE, b"")
     assert mute.untold_count == 0
     mute.close()
+
+
+def test_everything_is_told_again_though_the_clock_was_set_back() -> None:
+    world = World()
+    world.ask(register())
+    world.run(world.book.on_tick(NOW))
+    world.told.clear()
+    world.run(world.book.on_tick(NOW - 86_400 * SECOND))
+    assert world.told == [(ONE, True)]
+
+
+def test_expiries_of_cancelled_triggers_are_forgotten() -> None:
+    world = World()
+    for _ in range(3_000):
+        world.ask(register(expires_at=NOW + 10**18))
+        world.ask(cancel())
+    world.ask(register(expires_at=NOW + 10**18))
+    assert len(world.book._expiries) < 1_100
+    world.run(world.book.on_tick(NOW + 10**18 + world.rules.grace_ns))
+    assert len(world.book) == 0
+
+
+def test_a_trigger_that_this_version_refuses_is_listed_with_the_others() -> None:
+    other = register()
+    other.pattern.steps[0].threshold.price = "no number"
+    trigger = Trigger.of(other)
+    assert (trigger.trigger_id, trigger.tickers) == (ONE, ())
+    assert trigger.pattern() == other.pattern

@@ -13,8 +13,12 @@ from spark_jobs.jobs.bars.engine.values import BarRules, BarTrade, Beat, GapNoti
 
 __all__ = ["BarBook"]
 
-_MAGIC = b"MRBARS1\n"
-_STATE = msgspec.msgpack.Decoder(dict[str, TickerBars])
+_MAGIC = b"MRBARS2\n"
+_DECODERS: dict[bytes, msgspec.json.Decoder[dict[str, TickerBars]] | msgspec.msgpack.Decoder[dict[str, TickerBars]]] = {
+    _MAGIC: msgspec.json.Decoder(dict[str, TickerBars]),
+    # What was written before sums could outgrow 64 bits.
+    b"MRBARS1\n": msgspec.msgpack.Decoder(dict[str, TickerBars]),
+}
 
 
 class BarBook:
@@ -87,8 +91,8 @@ class BarBook:
         return [bar for ticker in moving for bar in self._tickers[ticker].running()]
 
     def encode(self) -> bytes:
-        """Return the state: magic, CRC-32 of the rest (u32 LE), MessagePack."""
-        body = msgspec.msgpack.encode(self._tickers)
+        """Return the state: magic, CRC-32 of the rest (u32 LE), JSON: exact sums outgrow 64 bits."""
+        body = msgspec.json.encode(self._tickers)
         return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
     def restore(self, state: bytes) -> None:
@@ -98,13 +102,14 @@ class BarBook:
             StorageError: it is cut short, damaged, or of another version.
         """
         head, body = state[: len(_MAGIC)], state[len(_MAGIC) + 4 :]
-        if head != _MAGIC:
+        decoder = _DECODERS.get(head)
+        if decoder is None:
             raise StorageError(f"expected the state of bars to begin with {_MAGIC!r}, got {head!r}")
         if zlib.crc32(body).to_bytes(4, "little") != state[len(_MAGIC) : len(_MAGIC) + 4]:
             raise StorageError("the state of bars is damaged: its checksum does not fit")
         try:
-            self._tickers = _STATE.decode(body)
-        except msgspec.MsgspecError as error:
+            self._tickers = decoder.decode(body)
+        except (msgspec.MsgspecError, ValueError) as error:
             raise StorageError(f"the state of bars is not as this version writes it: {error}") from error
         self._moving = set(self._tickers)
         self._down = {ticker for ticker, state in self._tickers.items() if state.is_down}

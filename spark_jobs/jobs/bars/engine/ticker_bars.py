@@ -10,12 +10,15 @@ from collections.abc import Iterable
 
 import msgspec
 
+from relay.protocol.periods import NANOSECONDS
 from spark_jobs.jobs.bars.engine.gap_book import GapBook
 from spark_jobs.jobs.bars.engine.series import Series
 from spark_jobs.jobs.bars.engine.trade_numbers import TradeNumbers
 from spark_jobs.jobs.bars.engine.values import BarRules, BarTrade, Beat, GapNotice, MadeBar, Recompute
 
 __all__ = ["TickerBars"]
+
+_ANEW_NS = 600 * NANOSECONDS
 
 
 class TickerBars(msgspec.Struct):
@@ -63,8 +66,12 @@ class TickerBars(msgspec.Struct):
                 series.reconsider(*changed)
 
     def on_beat(self, beat: Beat, rules: BarRules) -> list[MadeBar | Recompute]:
-        """Take a beat; return the bars that are final by it. Those of an attempt that was replaced mean nothing."""
-        if beat.attempt < self.attempt:
+        """Take a beat; return the bars that are final by it. Those of an attempt that was replaced mean nothing.
+
+        But a manager that has forgotten a job (idle for days, or a lost store) counts its attempts anew: a lower one
+        that is far ahead is the one that lives.
+        """
+        if beat.attempt < self.attempt and beat.reached_ns <= self.reached_ns + _ANEW_NS:
             return []
         self.attempt = beat.attempt
         self.reached_ns = max(self.reached_ns, beat.reached_ns)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
+
+import msgspec
 import pytest
 
 from relay.errors import StorageError
@@ -233,3 +236,31 @@ def test_state_that_is_cut_or_damaged_is_refused() -> None:
         bent[place] ^= 0x10
         with pytest.raises(StorageError):
             BarBook(BarRules(), lambda _: ()).restore(bytes(bent))
+
+
+def test_sums_beyond_64_bits_are_in_the_state() -> None:
+    world = LogWorld()
+    world.read([beat(0), *(trade(n, 60 + n, price=6 * 10**12, amount=10**10) for n in range(3))])
+    world.restart()
+    [running] = world.book.running()
+    assert (running.quote, running.quote > 2**64) == (18 * 10**22, True)
+
+
+def test_a_state_of_before_they_could_be_is_read() -> None:
+    world = LogWorld()
+    world.read([beat(0), trade(1, 61)])
+    body = msgspec.msgpack.encode(dict(world.book.tickers))
+    book = BarBook(BarRules(), lambda _: (60,))
+    book.restore(b"MRBARS1\n" + zlib.crc32(body).to_bytes(4, "little") + body)
+    assert book.running() == world.book.running()
+
+
+def test_attempts_that_a_manager_counts_anew_are_heard_when_the_others_are_long_past() -> None:
+    world = LogWorld()
+    world.read([beat(0, attempt=57), trade(1, 61), beat(90, attempt=57), trade(2, 100)])
+    world.read([beat(200, attempt=1), beat(689, attempt=1, is_down=True)])
+    assert told(world.said) == []
+    world.read([beat(691, attempt=1)])
+    assert told(world.said) == [(60, 0, True)]
+    world.read([trade(3, 700), beat(780, attempt=2), trade(4, 790), beat(900, attempt=1)])
+    assert told(world.said) == [(60, 0, True), (660, 0, False)]

@@ -238,3 +238,14 @@ def test_a_full_disk_is_told_and_the_state_before_stays(tmp_path: Path, monkeypa
         store.save(STATE)
     monkeypatch.undo()
     assert store.load() == STATE
+
+
+def test_one_record_that_cannot_be_neither_stops_nor_spoils_the_others() -> None:
+    huge = {"quote_amount": 5, "quote_decimals": 4_000_000_000}
+    tick = market_pb2.Tick(ticker=TICKER, trade_id="5", timestamp=START, price=3, amount=2, **huge)
+    late = 2**63 - 1
+    beat = market_pb2.Heartbeat(source=market_pb2.Heartbeat.INGESTOR, ticker=TICKER, exchange_time_reached=late)
+    gap = market_pb2.Gap(ticker=TICKER, from_time=START, to_time=late, state=market_pb2.Gap.UNFILLABLE)
+    [event] = bar_events(records(tick, beat, gap))
+    assert isinstance(event.said, BarTrade)
+    assert (event.said.quote, event.said.quote_decimals) == (None, 0)

@@ -16,7 +16,7 @@ from spark_jobs.jobs.bars import decode
 from spark_jobs.jobs.state_store import StateStore
 from spark_jobs.jobs.triggers.definitions import definition_of
 from spark_jobs.jobs.triggers.state import TriggersState
-from tests.unit.spark_jobs.triggers.job_world import BASE, BTC, CLIENT, ETH, IDS, JobWorld, S, at
+from tests.unit.spark_jobs.triggers.job_world import BTC, CLIENT, ETH, IDS, JobWorld, at
 
 CROSSES = when(BTC).crosses_above("50")
 CLOSES = when(BTC).bar("1s", CLOSE.above("50"))
@@ -104,7 +104,7 @@ def test_a_kill_anywhere_changes_no_firing(tmp_path: Path, killed_after: int, lo
     for second, price in enumerate(prices):
         world.tick(second, price).tick(second, 80 - price, ticker=ETH).beat(second).beat(second, ticker=ETH)
         if second == killed_after // 2:
-            world.service.close()
+            world.service._save()
         if second == killed_after:
             if loses_state:
                 world.lose_state()
@@ -126,7 +126,7 @@ def test_what_was_logged_but_perhaps_not_announced_is_announced_after_a_restart(
     world: JobWorld, loses_state: bool
 ) -> None:
     world.define(CROSSES, client_id=CLIENT).start()
-    world.service.close()
+    world.service._save()
     world.tick(0, 49).tick(1, 51).beat(2).turn()
     world.announced.clear()
     if loses_state:
@@ -173,7 +173,7 @@ def test_a_repeated_definition_changes_nothing_and_another_one_begins_anew(world
 
 
 def test_a_trigger_that_expired_long_ago_is_let_go_though_its_ticker_is_silent(world: JobWorld) -> None:
-    world.define(CROSSES, expires_at=BASE - 2 * 86_400 * S).define(CROSSES, SECOND, expires_at=at(100)).start()
+    world.define(CROSSES, expires_at=at(-2 * 86_400)).define(CROSSES, SECOND, expires_at=at(100)).start()
     world.service.close()
     assert world.counters.get("triggers.registered") == 1
 
@@ -228,3 +228,13 @@ def test_late_events_are_waited_for_as_long_as_the_settings_say(tmp_path: Path) 
     assert (world.seconds(), world.seconds(SECOND)) == ([], [])
     world.beat(7).turn()
     assert world.seconds() == [3.1]
+
+
+def test_a_service_that_was_closed_fires_no_more(world: JobWorld) -> None:
+    world.define(CROSSES).start()
+    world.service.close()
+    world.tick(0, 49).tick(1, 51).beat(2)
+    with pytest.raises(RetryableError, match="broken off"):
+        world.turn()
+    assert world.fired() == []
+    assert world.start().turn().seconds() == [1]
