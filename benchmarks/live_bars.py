@@ -41,7 +41,7 @@ _GOAL_FINAL_US, _GOAL_RUNNING_US = 2_000_000, 1_000_000
 
 
 def run(*, quick: bool) -> Report:
-    """Measure live latencies at a rate, then how fast an hour away is caught up, against plain Python and Arrow."""
+    """Measure live latencies at a rate, then how fast a time away is caught up, against plain Python and Arrow."""
     report = Report(
         "live_bars",
         "How soon is a bar there after its end, what does a tick cost, and how fast is what was missed caught up?",
@@ -54,7 +54,7 @@ def run(*, quick: bool) -> Report:
         try:
             world = _World(kafka, Path(name))
             _live(report, world, tickers=tickers, rate=rate, seconds=seconds)
-            _catch_up(report, world, tickers=tickers, count=behind)
+            _catch_up(report, world, tickers=tickers, rate=rate, count=behind)
             world.log.close()
         finally:
             kafka.close()
@@ -109,7 +109,7 @@ def _live(report: Report, world: _World, *, tickers: int, rate: int, seconds: in
         thread = threading.Thread(target=feed.live, args=(rate,), kwargs={"stopping": stopping}, daemon=True)
         began_ns = time.time_ns()
         thread.start()
-        warm_ns = began_ns + (2 if seconds < 10 else 20) * _SECOND_NS
+        warm_ns = began_ns + (2 if seconds < 10 else 45) * _SECOND_NS
         before = (0.0, 0.0)
         while (now_ns := time.time_ns()) < warm_ns + seconds * _SECOND_NS:
             if now_ns >= warm_ns and before == (0.0, 0.0):
@@ -143,8 +143,8 @@ def _live(report: Report, world: _World, *, tickers: int, rate: int, seconds: in
     }
 
 
-def _catch_up(report: Report, world: _World, *, tickers: int, count: int) -> None:
-    """Write an hour of ticks while nothing runs, then let the job read it; then the same without Spark, and in bulk."""
+def _catch_up(report: Report, world: _World, *, tickers: int, rate: int, count: int) -> None:
+    """Write some minutes of ticks while nothing runs, then let the job read them; then without Spark, and in bulk."""
     fresh = _World.__new__(_World)
     fresh.__dict__.update(world.__dict__)
     fresh.prefix = f"{uuid.uuid4().hex[:8]}-"
@@ -153,9 +153,7 @@ def _catch_up(report: Report, world: _World, *, tickers: int, count: int) -> Non
     )
     fresh.log.ensure_topics(platform_topics(prefix=fresh.prefix, partitions=6, retention_hours=1))
     start_ns = (time.time_ns() // (3600 * _SECOND_NS) - 1) * 3600 * _SECOND_NS
-    TickLog(fresh.log, prefix=fresh.prefix, tickers=tickers).ticks(
-        count, start_ns=start_ns, step_ns=3000 * _SECOND_NS // count
-    )
+    TickLog(fresh.log, prefix=fresh.prefix, tickers=tickers).ticks(count, start_ns=start_ns, step_ns=_SECOND_NS // rate)
     total = sum(fresh.log.end_offsets(fresh.prefix + TICK_TOPIC))
     with fresh.driver("bars"):
         began = time.monotonic()

@@ -26,7 +26,6 @@ __all__ = [
     "bars_of_filter",
     "coverage_filter",
     "exchanges_filter",
-    "gaps_filter",
     "jobs_filter",
     "markets_filter",
     "stored_time",
@@ -89,11 +88,6 @@ def ticks_filter(tickers: Iterable[str], within: Range) -> BooleanExpression:
     exact = And(GreaterThanOrEqual("time_ns", within.start_ns), LessThan("time_ns", within.end_ns))
     coarse = And(GreaterThanOrEqual("time", _text(within.start_ns)), LessThan("time", _text(within.end_ns + 999)))
     return And(tickers_filter(tickers), And(coarse, exact))
-
-
-def gaps_filter(ticker: str) -> BooleanExpression:
-    """What was said about the gaps of a ticker."""
-    return EqualTo("ticker", ticker)
 
 
 def union(filters: Iterable[BooleanExpression]) -> BooleanExpression:

@@ -16,7 +16,6 @@ from relay.tables.filters import (
     bars_filter,
     bars_of_filter,
     coverage_filter,
-    gaps_filter,
     jobs_filter,
     markets_filter,
     tickers_filter,
@@ -175,13 +174,18 @@ class LakeTables:
 
     def read_ticks(self, ticker: str, *, within: Range, limit: int | None = None) -> pa.Table:
         """Return stored ticks with an exchange time in a range, ascending by time and id."""
+        ordered = self.read_ticks_of([ticker], within=within)
+        return ordered if limit is None else ordered.slice(0, limit)
+
+    def read_ticks_of(self, tickers: Sequence[str], *, within: Range) -> pa.Table:
+        """Return the stored ticks of some tickers in one scan, ascending by ticker, time and id."""
         with storage_errors("reading market.ticks"):
             table = open_table(self._catalog.current(), TICKS_TABLE)
-            if table is None or not within:
+            if table is None or not within or not tickers:
                 return TICKS_COLUMNS.empty_table()
-            ticks = table.scan(row_filter=ticks_filter([ticker], within)).to_arrow()
-        ordered = fitted(ticks, TICKS_COLUMNS).sort_by([("time_ns", "ascending"), ("trade_number", "ascending")])
-        return ordered if limit is None else ordered.slice(0, limit)
+            ticks = table.scan(row_filter=ticks_filter(tickers, within)).to_arrow()
+        order = [(name, "ascending") for name in ("ticker", "time_ns", "trade_number")]
+        return fitted(ticks, TICKS_COLUMNS).sort_by(order)
 
     def read_tick_numbers(self, ticker: str, *, within: Range) -> pa.ChunkedArray:
         """Return the trade numbers (int64, ascending) of the ticks that :meth:`read_ticks` returns; no other column."""
@@ -195,11 +199,15 @@ class LakeTables:
 
     def read_gaps(self, ticker: str) -> pa.Table:
         """Return everything that was said about the gaps of a ticker, in the order it was said."""
+        return self.read_gaps_of([ticker])
+
+    def read_gaps_of(self, tickers: Sequence[str]) -> pa.Table:
+        """Return everything that was said about the gaps of some tickers, each ticker's in the order it was said."""
         with storage_errors("reading market.gaps"):
             table = open_table(self._catalog.current(), GAPS_TABLE)
-            if table is None:
+            if table is None or not tickers:
                 return GAPS_COLUMNS.empty_table()
-            gaps = table.scan(row_filter=gaps_filter(ticker)).to_arrow()
+            gaps = table.scan(row_filter=tickers_filter(tickers)).to_arrow()
         return fitted(gaps, GAPS_COLUMNS).sort_by([("log_partition", "ascending"), ("log_offset", "ascending")])
 
     def last_tick_bars(self, ticker: str, period_seconds: int, starts_ns: Sequence[int]) -> pa.Table:

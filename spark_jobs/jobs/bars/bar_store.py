@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import structlog
 
 from relay.errors import RelayError
@@ -26,7 +27,8 @@ __all__ = ["BarLake", "BarStore", "Placed", "stored_bars"]
 _LOG = structlog.get_logger(__name__)
 _ARCHIVE_JOB = "ticks"
 _LOOK_S = 1.0
-_TURN_MAX = 64
+_TURN_MAX = 256
+_TOGETHER_SECONDS_MAX = 300
 _PART_NS = 6 * 3_600 * NANOSECONDS
 """A bucket's ticks are read by parts of so much time: a week of them need not fit the memory."""
 
@@ -40,11 +42,11 @@ class BarLake(Protocol):
     def log_reached(self, cluster_id: str, topic_id: str) -> Mapping[int, int]:
         """Return up to where the history topic is in the tables whole."""
 
-    def read_ticks(self, ticker: str, *, within: Range, limit: int | None = None) -> pa.Table:
-        """Return stored ticks, ascending by time and number."""
+    def read_ticks_of(self, tickers: Sequence[str], *, within: Range) -> pa.Table:
+        """Return the stored ticks of some tickers, ascending by ticker, time and number."""
 
-    def read_gaps(self, ticker: str) -> pa.Table:
-        """Return what was said about gaps, in the order it was said."""
+    def read_gaps_of(self, tickers: Sequence[str]) -> pa.Table:
+        """Return what was said about the gaps of some tickers, each ticker's in the order it was said."""
 
     def last_tick_bars_of(self, keys: pa.Table) -> pa.Table:
         """Return the last revisions of bars made from ticks."""
@@ -162,17 +164,7 @@ class BarStore:
             if one.bucket.trade_offset < ticks.get(one.partition, 0)
             and one.bucket.gap_offset < gaps.get(one.partition, 0)
         ][:_TURN_MAX]
-        decided = []
-        for one in ready:
-            try:
-                bar = self._make(lake, one.bucket)
-            except (ValueError, ArithmeticError) as error:
-                # It will not fit the next time either, and the others wait behind it.
-                self._counters.add("bars.unfit")
-                _LOG.error("bar_left_out", ticker=one.bucket.ticker, start_ns=one.bucket.start_ns, error=str(error))
-                continue
-            if bar is not None:
-                decided.append(Decided(bar, max(one.bucket.trade_offset, one.bucket.gap_offset)))
+        decided = [one for group in _groups(ready) for one in self._make(lake, group)]
         if self._closing.is_set():
             return 0
         self._outlet.publish(decided, stored=lambda keys: stored_bars(lake, keys))
@@ -183,22 +175,65 @@ class BarStore:
         self._counters.add("bars.store.made", len(decided))
         return len(ready)
 
-    def _make(self, lake: BarLake, bucket: Recompute) -> market_pb2.OHLC | None:
-        end_ns = bucket.start_ns + bucket.period_seconds * NANOSECONDS
-        gaps = gap_book_of(lake.read_gaps(bucket.ticker))
-        bar: MadeBar | None = None
-        for start_ns in range(bucket.start_ns, end_ns, _PART_NS):
+    def _make(self, lake: BarLake, group: Sequence[Recompute]) -> list[Decided]:
+        """Make one bucket of several tickers; long ones are read in parts, so that a week does not lie in memory."""
+        tickers, start_ns = [bucket.ticker for bucket in group], group[0].start_ns
+        period_seconds = group[0].period_seconds
+        end_ns, said = start_ns + period_seconds * NANOSECONDS, lake.read_gaps_of(tickers)
+        gaps = {ticker: gap_book_of(_of_ticker(said, ticker)) for ticker in tickers}
+        bars: dict[str, MadeBar] = {}
+        unfit: dict[str, Exception] = {}
+        for part_ns in range(start_ns, end_ns, _PART_NS):
             if self._closing.is_set():
-                return None
-            part = bar_of_ticks(
-                lake.read_ticks(bucket.ticker, within=Range(start_ns, min(start_ns + _PART_NS, end_ns))),
-                gaps,
-                ticker=bucket.ticker,
-                period_seconds=bucket.period_seconds,
-                start_ns=bucket.start_ns,
-            )
-            bar = joined_bar(bar, part)
-        return None if bar is None else message_of_bar(bar)
+                return []
+            ticks = lake.read_ticks_of(tickers, within=Range(part_ns, min(part_ns + _PART_NS, end_ns)))
+            for ticker in tickers:
+                try:
+                    part = bar_of_ticks(
+                        _of_ticker(ticks, ticker),
+                        gaps[ticker],
+                        ticker=ticker,
+                        period_seconds=period_seconds,
+                        start_ns=start_ns,
+                    )
+                    bar = joined_bar(bars.get(ticker), part)
+                except (ValueError, ArithmeticError) as error:
+                    unfit[ticker] = error
+                    continue
+                if bar is not None:
+                    bars[ticker] = bar
+        return self._decided(group, bars, unfit)
+
+    def _decided(
+        self, group: Sequence[Recompute], bars: Mapping[str, MadeBar], unfit: dict[str, Exception]
+    ) -> list[Decided]:
+        decided = []
+        for bucket in group:
+            bar = bars.get(bucket.ticker)
+            if bar is not None and bucket.ticker not in unfit:
+                try:
+                    decided.append(Decided(message_of_bar(bar), max(bucket.trade_offset, bucket.gap_offset)))
+                except (ValueError, ArithmeticError) as error:
+                    unfit[bucket.ticker] = error
+            if bucket.ticker in unfit:
+                # It will not fit the next time either, and the others wait behind it.
+                self._counters.add("bars.unfit")
+                error_text = str(unfit[bucket.ticker])
+                _LOG.error("bar_left_out", ticker=bucket.ticker, start_ns=bucket.start_ns, error=error_text)
+        return decided
+
+
+def _groups(ready: Iterable[Placed]) -> list[list[Recompute]]:
+    """Buckets that are read in one scan: short ones of one time, all tickers; a long one by itself."""
+    groups: dict[tuple[object, ...], list[Recompute]] = {}
+    for bucket, _ in ready:
+        alone = bucket.ticker if bucket.period_seconds > _TOGETHER_SECONDS_MAX else ""
+        groups.setdefault((bucket.period_seconds, bucket.start_ns, alone), []).append(bucket)
+    return list(groups.values())
+
+
+def _of_ticker(rows: pa.Table, ticker: str) -> pa.Table:
+    return rows.filter(pc.equal(rows["ticker"], ticker))
 
 
 def _key(one: Placed) -> BarKey:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -121,13 +121,13 @@ class World:
     def log_reached(self, cluster_id: str, topic_id: str) -> Mapping[int, int]:
         return {0: 10**6}
 
-    def read_ticks(self, ticker: str, *, within: Range, limit: int | None = None) -> pa.Table:
+    def read_ticks_of(self, tickers: Sequence[str], *, within: Range) -> pa.Table:
         table = pa.Table.from_pylist([r._asdict() for r in self._records(TICK_TOPIC)], schema=SCHEMA)
         ticks = decode_ticks(table, seen_at_us=0).ticks.sort_by([("time_ns", "ascending")])
         times = ticks["time_ns"]
         return ticks.filter(pc.and_(pc.greater_equal(times, within.start_ns), pc.less(times, within.end_ns)))
 
-    def read_gaps(self, ticker: str) -> pa.Table:
+    def read_gaps_of(self, tickers: Sequence[str]) -> pa.Table:
         return GAPS_COLUMNS.empty_table()
 
     def last_tick_bars_of(self, keys: pa.Table) -> pa.Table:
