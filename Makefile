@@ -30,7 +30,7 @@ bench: $(READY)  ## measure; JSON into benchmarks/results
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 soak: $(READY)   ## the whole kill matrix and other long runs
-	@$(BIN)/pytest -m soak $(ARGS)
+	@MARKET_RELAY_RANDOM_EXAMPLES=1 $(BIN)/pytest -m soak $(ARGS)
 
 compose-test: $(READY) ## the same platform in containers: up, history, down, up again
 	@$(BIN)/python -m tests.compose $(ARGS)

@@ -7,8 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.kafka import RunningKafka
+
+# The same examples each time; MARKET_RELAY_RANDOM_EXAMPLES=1 looks for new ones.
+settings.register_profile("repeatable", derandomize=True)
+if not os.environ.get("MARKET_RELAY_RANDOM_EXAMPLES"):
+    settings.load_profile("repeatable")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
