@@ -41,8 +41,7 @@ def open_session(settings: JobSettings, *, name: str, archiving: bool = False) -
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.streaming.metricsEnabled": "false",
-        # How long a query without a trigger waits before it asks an idle log again; 10 ms, Spark's own, costs both
-        # Spark and Kafka a tenth of a processor for nothing.
+        # How long a query without a trigger waits before it asks an idle log again; Spark's own is 10 ms.
         "spark.sql.streaming.pollingDelay": "50ms",
         "spark.sql.adaptive.coalescePartitions.enabled": "true",
         "spark.driver.memory": f"{settings.driver_memory_mebibytes}m",

@@ -13,12 +13,12 @@ import structlog
 
 from relay.errors import RelayError
 from relay.eventlog import TRIGGER_TOPIC, EventLog
+from relay.eventlog.access import offsets_since, read_range
 from relay.transport import Waker
 
 __all__ = ["FiringsReader"]
 
 _log = structlog.get_logger(__name__)
-_STEP_RECORDS = 5_000
 _RETRY_S = 5.0
 
 
@@ -86,13 +86,6 @@ class FiringsReader:
 
 
 def _last_firings(log: EventLog, topic: str, since_ns: int) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for partition, end in enumerate(log.end_offsets(topic)):
-        records = log.read(topic, partition=partition, from_time_ns=since_ns, limit=_STEP_RECORDS)
-        while records:
-            found |= {record.key.decode("ascii", "replace"): record.timestamp_ns for record in records}
-            next_offset = records[-1].position.offset + 1
-            if next_offset >= end:
-                break
-            records = log.read(topic, partition=partition, from_offset=next_offset, limit=_STEP_RECORDS)
-    return found
+    ends = dict(enumerate(log.end_offsets(topic)))
+    records = read_range(log, topic, starts=offsets_since(log, topic, since_ns), ends=ends)
+    return {record.key.decode("ascii", "replace"): record.timestamp_ns for record in records}

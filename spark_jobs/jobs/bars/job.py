@@ -24,6 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from relay.errors import RetryableError, StorageError
 from relay.eventlog import CONTROL_TOPIC, HISTORY_TOPIC, TICK_TOPIC, EventLog, partition_of
+from relay.eventlog.access import offsets_since, read_range
 from relay.observability import Counters
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.v1 import market_pb2
@@ -38,7 +39,6 @@ from spark_jobs.jobs.bars.outlet import BarOutlet, Decided
 from spark_jobs.jobs.bars.state import BarsState
 from spark_jobs.jobs.bars.wanted import WantedPeriods
 from spark_jobs.jobs.hints import HintSender
-from spark_jobs.jobs.log_access import offsets_since, read_range
 from spark_jobs.jobs.records import RECORD_COLUMNS, Record, next_offsets, of_topic
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream, start_query
@@ -256,7 +256,10 @@ class BarsJob:
             )
         )
         self._counters.set("bars.state.bytes", size)
-        self._counters.set("bars.tickers", len(self._book.tickers))
+        tickers = self._book.tickers.values()
+        self._counters.set("bars.tickers", len(tickers))
+        self._counters.set("bars.repeats", sum(ticker.repeats for ticker in tickers))
+        self._counters.set("bars.holes_forgotten", sum(ticker.numbers.forgotten for ticker in tickers))
 
     def _restored(self) -> BarsState | None:
         state = self._states.load_of(self._identity)

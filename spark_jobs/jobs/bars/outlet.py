@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from relay.errors import RetryableError
 from relay.eventlog import EventLog
+from relay.eventlog.access import append_acknowledged, read_range
 from relay.observability import Counters
 from relay.protocol.envelope import EnvelopeError, decode_record, encode_record
 from relay.protocol.topics import market_topic
 from relay.protocol.v1 import market_pb2
 from spark_jobs.jobs.bars.messages import BarKey, is_same_bar, key_of, revised
 from spark_jobs.jobs.hints import HintSender
-from spark_jobs.jobs.log_access import append_acknowledged, read_range
 
 __all__ = ["BarOutlet", "Decided", "LastStored"]
 
@@ -67,12 +67,7 @@ class BarOutlet:
         self._lock = threading.Lock()
         self._is_broken = False
         self._untold: dict[BarKey, market_pb2.OHLC] = {}
-        self._ends = self._read_own(starts, announced or {})
-
-    @property
-    def ends(self) -> dict[int, int]:
-        """By partition of the topic, where its end was when this began."""
-        return dict(self._ends)
+        self._read_own(starts, announced or {})
 
     def tell_again(self) -> None:
         """Announce what was logged shortly before this began: the process before may have died in between."""
@@ -153,12 +148,11 @@ class BarOutlet:
         records = ((bar.ticker.encode(), encode_record(bar)) for bar in bars)
         append_acknowledged(self._log, self._topic, records, what="bars")
 
-    def _read_own(self, starts: Mapping[int, int], announced: Mapping[int, int]) -> dict[int, int]:
+    def _read_own(self, starts: Mapping[int, int], announced: Mapping[int, int]) -> None:
         ends = dict(enumerate(self._log.end_offsets(self._topic)))
         for record in read_range(self._log, self._topic, starts=starts, ends=ends):
             at = record.position
             self._note(record.value, is_untold=at.offset >= announced.get(at.partition, at.offset + 1))
-        return ends
 
     def _note(self, value: bytes, *, is_untold: bool) -> None:
         try:

@@ -10,13 +10,13 @@ import msgspec
 
 from relay.errors import RetryableError
 from relay.eventlog import EventLog
+from relay.eventlog.access import append_acknowledged, read_range
 from relay.observability import Counters
 from relay.protocol.envelope import EnvelopeError, decode_record, encode_record
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.topics import response_topic, trigger_topic
 from relay.protocol.v1 import trigger_pb2
 from spark_jobs.jobs.hints import HintSender
-from spark_jobs.jobs.log_access import append_acknowledged, read_range
 from spark_jobs.jobs.triggers.book import Fired
 from spark_jobs.jobs.triggers.engine.messages import event_message
 from spark_jobs.jobs.triggers.engine.values import Firing

@@ -15,13 +15,13 @@ import structlog
 
 from relay.errors import PeerError, RetryableError, StorageError
 from relay.eventlog import CONTROL_TOPIC, TICK_TOPIC, TRIGGER_TOPIC, EventLog, partition_of
+from relay.eventlog.access import offsets_since, read_range
 from relay.observability import Counters
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.v1 import trigger_pb2
 from spark_jobs.jobs.bars.decode import bar_events
 from spark_jobs.jobs.hints import HintSender
-from spark_jobs.jobs.log_access import offsets_since, read_range
 from spark_jobs.jobs.records import RECORD_COLUMNS, next_offsets, of_topic
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.state_store import StateStore

@@ -1,11 +1,11 @@
-"""What a job reads and writes of the log beside its query."""
+"""Whole stretches of the log: read up to an end, appended until all is acknowledged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from relay.errors import RetryableError
-from relay.eventlog import EventLog, LogRecord
+from relay.eventlog.port import EventLog, LogRecord
 from relay.protocol.codes import ErrorCode
 
 __all__ = ["append_acknowledged", "offsets_since", "read_range"]
