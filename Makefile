@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+WORKERS ?= 2
 READY := $(VENV)/.ready
 SOURCES := $(wildcard proto/relay/protocol/v1/*.proto) proto/hatch_build.py pyproject.toml clients/python/pyproject.toml requirements.lock
 
@@ -17,8 +18,8 @@ up: $(READY)     ## run the whole platform on this machine (make up ARGS=--once)
 down: $(READY)   ## stop it
 	@$(BIN)/relay down
 
-test: $(READY)   ## run the tests (make test ARGS="tests/unit -k relay")
-	@$(BIN)/pytest $(ARGS)
+test: $(READY)   ## run the tests (make test ARGS="tests/unit -k relay" WORKERS=0)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 check: $(READY)  ## style, types, import layers; changes nothing
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo && $(BIN)/pytest tests/tidy

@@ -19,6 +19,21 @@ if not os.environ.get("MARKET_RELAY_RANDOM_EXAMPLES"):
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that share something dear on one worker: the platform, the Spark session, the broker, else the module."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        group = item.path.relative_to(REPOSITORY).as_posix()
+        if item.get_closest_marker("e2e"):
+            group = "platform"
+        elif "spark" in fixtures:
+            group = "spark"
+        elif "kafka" in fixtures:
+            group = "kafka"
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def recorded_data() -> Path:
     """Folder of recorded market data, or a skip with the reason.

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import time
-import urllib.error
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 import click
 import psutil
 from rich.console import Console
-from rich.table import Table
 
 from relay.config import load_settings
 from relay.errors import RetryableError, SettingsError
@@ -24,6 +22,7 @@ from relay.supervisor.children import get_json
 from relay.supervisor.data_folder import read_state
 from relay.supervisor.plan import RELAY
 from relay.supervisor.settings import UpSettings
+from relay.supervisor.status_page import describe_part, parts_table, queries_table
 from relay.supervisor.supervise import Supervisor
 
 __all__ = ["down", "status", "up"]
@@ -108,19 +107,21 @@ def down(*, config: Path | None, **overrides: Any) -> None:
 @_CONFIG
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def status(*, config: Path | None, as_json: bool, **overrides: Any) -> None:
-    """Show every part of a running platform: health, memory, restarts, log.
+    """Show every part of a running platform: health, memory, restarts, log; of each streaming query rates and lag.
 
     Exit codes: 0 all ready, 1 something is not ready or nothing runs.
     """
     settings = load_settings(UpSettings, overrides=overrides, config_file=config)
     state = read_state(settings.data_folder)
-    parts = [_describe(part) for part in (state or {}).get("parts", [])]
+    parts = [describe_part(part) for part in (state or {}).get("parts", [])]
     if as_json:
         click.echo(json.dumps({"running": state is not None, "parts": parts}))
     elif state is None:
         click.echo(f"nothing runs on {settings.data_folder.resolve()}; start it with: relay up")
     else:
-        Console().print(_table(parts))
+        Console().print(parts_table(parts))
+        if (queries := queries_table(parts)) is not None:
+            Console().print(queries)
     raise SystemExit(0 if parts and all(part["health"] == "ready" for part in parts) else 1)
 
 
@@ -172,54 +173,3 @@ def _say_what_next(settings: UpSettings, console: Console) -> None:
         f"  relay status{data}\n"
         f"Logs: {settings.data_folder / 'logs'}   Stop: Ctrl-C"
     )
-
-
-def _describe(part: dict[str, Any]) -> dict[str, Any]:
-    described = {name: part[name] for name in ("name", "pid", "deaths", "log")}
-    described["health"] = _health(part)
-    described["memory_bytes"] = _memory_bytes(part["pid"])
-    return described
-
-
-def _health(part: dict[str, Any]) -> str:
-    if part["pid"] is None or not psutil.pid_exists(part["pid"]):
-        return "dead"
-    if not part["ready_url"]:
-        return "ready"
-    try:
-        get_json(part["ready_url"])
-    except urllib.error.HTTPError:
-        return "not ready"
-    except OSError:
-        return "no answer"
-    return "ready"
-
-
-def _memory_bytes(pid: int | None) -> int:
-    """Proportional memory of a process and its children, so that shared pages count once."""
-    if pid is None:
-        return 0
-    try:
-        root = psutil.Process(pid)
-        return sum(process.memory_full_info().pss for process in (root, *root.children(recursive=True)))
-    except psutil.Error:
-        return 0
-
-
-def _table(parts: list[dict[str, Any]]) -> Table:
-    table = Table()
-    for title in ("part", "health", "pid", "memory", "restarts", "log"):
-        table.add_column(title, justify="right" if title in ("pid", "memory", "restarts") else "left")
-    for part in parts:
-        color = "green" if part["health"] == "ready" else "red"
-        memory = f"{part['memory_bytes'] / 2**20:.0f} MiB"
-        table.add_row(
-            part["name"],
-            f"[{color}]{part['health']}[/{color}]",
-            str(part["pid"]),
-            memory,
-            str(part["deaths"]),
-            part["log"],
-        )
-    table.add_row("total", "", "", f"{sum(p['memory_bytes'] for p in parts) / 2**20:.0f} MiB", "", "")
-    return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 import time
@@ -23,6 +24,7 @@ from spark_jobs.jobs.bars.job import BarsJob
 from spark_jobs.jobs.checkpoints import lock_checkpoints
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.history.job import HistoryJob
+from spark_jobs.jobs.progress import QueryProgress, progress_of
 from spark_jobs.jobs.session import open_session
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.ticks.job import TickArchiveJob
@@ -35,6 +37,7 @@ _LOG = structlog.get_logger()
 _RETRY_S = (0.2, 1.0, 2.0, 5.0)
 _FAILURES_MAX = 20
 _TURN_S = 0.2
+_PROGRESS_S = 1.0
 
 
 class StreamingJob(Protocol):
@@ -56,7 +59,8 @@ class _Keeper:
         self._query: StreamingQuery | None = None
         self._failures = 0
         self._not_before = 0.0
-        self._progress_seen = -1
+        self._looked_at = 0.0
+        self._progress: QueryProgress | None = None
 
     @property
     def is_running(self) -> bool:
@@ -68,8 +72,14 @@ class _Keeper:
         """Whether it has failed too often without a batch in between."""
         return self._failures >= _FAILURES_MAX
 
+    def describe(self) -> dict[str, object]:
+        """Return whether it runs, how often it failed, and the last micro-batch, for ``/status``."""
+        told = {} if self._progress is None else self._progress.described()
+        return {"running": self.is_running, "failures": self._failures, **told}
+
     def turn(self) -> None:
         """Note a failure, and start again when it is time."""
+        self._look()
         if self.is_running or self.has_given_up:
             return
         if self._query is not None:
@@ -91,6 +101,20 @@ class _Keeper:
         if self._query is not None:
             self._query.stop()
         self._close()
+
+    def _look(self) -> None:
+        """Note how far the query is; each look is a call into the JVM."""
+        now = time.monotonic()
+        if self._query is None or now - self._looked_at < _PROGRESS_S:
+            return
+        self._looked_at = now
+        told = self._query.lastProgress
+        if told is None:
+            return
+        progress = progress_of(json.loads(told.json))
+        if progress != self._progress:
+            self._progress = progress
+            progress.count(self._counters, job=self.name)
 
     def _close(self) -> None:
         job, self._job = self._job, None
@@ -178,7 +202,7 @@ def _keep_running(keepers: Sequence[_Keeper], state: dict[str, object], stopping
         if any(keeper.has_given_up for keeper in keepers):
             return 1
         state["ready"] = all(keeper.is_running for keeper in keepers)
-        state["queries"] = {keeper.name: keeper.is_running for keeper in keepers}
+        state["queries"] = {keeper.name: keeper.describe() for keeper in keepers}
         stopping.wait(_TURN_S)
     for keeper in keepers:
         keeper.stop()

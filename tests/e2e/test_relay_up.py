@@ -35,6 +35,15 @@ def test_status_shows_every_part_and_a_second_supervisor_is_refused_with_the_hol
     assert set(parts) == {"kafka", "history", "gateway", "manager", "ingestor", "simulation"}
     assert all(part["health"] == "ready" and part["memory_bytes"] > 0 for part in parts.values())
     assert all(Path(part["log"]).is_file() for part in parts.values())
+    queries = parts["history"]["queries"]
+    assert set(queries) == {"history", "ticks", "bars", "triggers"}
+    assert all(query["running"] and not query["failures"] for query in queries.values())
+
+    def lag() -> dict[str, int]:
+        told = json.loads(platform.command("status", "--json").stdout)["parts"]
+        return next(p["queries"]["history"].get("lag", {}) for p in told if p["name"] == "history")
+
+    wait_until(lambda: "market-ohlc" in lag(), what="the first word of Spark about its lag", deadline_s=60)
     second = platform.command("up", "--no-first-request")
     assert second.returncode == 2
     assert f"pid {platform.process.pid}" in second.stderr

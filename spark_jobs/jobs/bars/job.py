@@ -156,6 +156,10 @@ class BarsJob:
                 self._save()
         self._counters.add("bars.records", len(ticks))
         self._counters.set("bars.batch.last_ms", (time.monotonic_ns() - started) // 1_000_000)
+        # Each ticker has a watermark of its own: the furthest behind and the furthest ahead of those that are live.
+        if reached := [t.reached_ns for t in self._book.tickers.values() if t.reached_ns and not t.is_down]:
+            self._counters.set("bars.watermark.oldest_ms", min(reached) // 1_000_000)
+            self._counters.set("bars.watermark.newest_ms", max(reached) // 1_000_000)
 
     def _read_wanted(self) -> None:
         """Learn what is wanted now, before the first tick: a period that is not wanted has no bars."""

@@ -18,6 +18,7 @@ from relay.protocol.v1 import market_pb2, request_pb2, work_pb2
 NOW_NS = 1_800_000_000 * 10**9
 HOUR_NS = 3_600 * 10**9
 REQ = (b"peer", b"\0\0\0\7", b"")
+A_NONCE = b"0b0e9c5e-3c52-4d44-9a0a-6a0f3d0d6a11"
 
 
 def submit(**fields: object) -> request_pb2.SubmitHistoricalRequest:
@@ -175,9 +176,9 @@ def test_a_reply_goes_back_by_its_routing_and_a_forged_one_is_dropped():
         b"RESPONSE:1234",
         b"HISTORY_READY",
         b"CEP:",
-        b"PROBE:" + str(uuid.uuid4()).encode()[:-1],
+        b"PROBE:" + A_NONCE[:-1],
         b"\xffx",
-        b"RESPONSE:" + str(uuid.uuid4()).encode() + b"x",
+        b"RESPONSE:" + A_NONCE + b"x",
         b"OUTCOME:1",
         b"x" * 201,
     ],
@@ -190,7 +191,7 @@ def test_subscriptions_that_would_overhear_private_topics_are_refused_and_counte
     assert gateway.counted["rejected.refused_subscription"] == 1
 
 
-@pytest.mark.parametrize("topic", [b"HEARTBEAT", b"METADATA_UPDATE", b"RESPONSE:" + str(uuid.uuid4()).encode()])
+@pytest.mark.parametrize("topic", [b"HEARTBEAT", b"METADATA_UPDATE", b"RESPONSE:" + A_NONCE])
 def test_notification_topics_are_accepted_without_a_word_upstream(topic):
     assert Gateway().engine.on_subscription([b"\x01" + topic]) == (True, topic, [])
 
