@@ -19,6 +19,8 @@ __all__ = ["SymbolDesk"]
 
 _Reply = request_pb2.SymbolReply
 _REFETCH_NS = 30 * NANOSECONDS
+_ARRIVAL_NS = 600 * NANOSECONDS
+"""How long markets may take from the fetch into the table; some may never come, so not for ever."""
 
 
 class SymbolDesk:
@@ -90,10 +92,12 @@ class SymbolDesk:
         question = found.question
         exchanges = [question.exchange] if question.exchange else sorted(self._exchanges)
         due = question.query.refresh and any(self._is_due(e, now_ns=now_ns) for e in exchanges)
-        if found.stored_count and not due and not self._is_arriving(found, exchanges, now_ns=now_ns):
+        is_arriving = self._is_arriving(found, exchanges, now_ns=now_ns)
+        if found.stored_count and not due and not is_arriving:
             return [self._found(found)]
         commands: list[Command] = []
-        for exchange in exchanges:
+        # What is on its way is not fetched again: each fetch would begin another wait.
+        for exchange in () if found.stored_count and is_arriving and not due else exchanges:
             commands += self._fetch(exchange, now_ns=now_ns)
         text = f"symbols of {', '.join(exchanges) or 'no exchange'} are being fetched; ask again after METADATA_UPDATE"
         return [*commands, _reply(question.routing, _Reply.PENDING, "", text)]
@@ -121,7 +125,7 @@ class SymbolDesk:
         """Return whether what was not found may be among markets that are on their way into the table."""
         if found.markets:
             return False
-        recent = [e for e in exchanges if now_ns - self._started_ns.get(e, -_REFETCH_NS) < _REFETCH_NS]
+        recent = [e for e in exchanges if now_ns - self._started_ns.get(e, -_ARRIVAL_NS) < _ARRIVAL_NS]
         is_running = any(j.kind is JobKind.SYMBOLS and j.exchange in recent for j in self._book.jobs.values())
         return is_running or found.stored_count < sum(self._fetched.get(e, 0) for e in recent)
 

@@ -10,6 +10,7 @@ from relay.protocol.v1 import market_pb2, request_pb2
 from spark_jobs.manager.engine.commands import AddJob, Answer, Command, PublishMarket
 from spark_jobs.manager.engine.exchange_schedule import ExchangeSchedule, served_exchanges
 from spark_jobs.manager.engine.model import JobKind
+from spark_jobs.manager.lookups import SymbolsFound
 from spark_jobs.manager.statistics import StatisticsDesk, StatisticsRules
 from spark_jobs.manager.statistics_reader import StatisticsFound
 from spark_jobs.manager.symbols import SymbolDesk
@@ -145,6 +146,30 @@ def test_symbols_are_fetched_once_a_day_and_a_fetch_on_demand_counts(world: Worl
     desk.ended(world.ended[-1], now_ns=world.now_ns)
     assert tick(299) == []
     assert tick(1) == [(JobKind.SYMBOLS, "BINANCE")]
+
+
+def test_a_ticker_is_not_called_unknown_while_its_exchanges_markets_are_still_on_their_slow_way_into_the_table(
+    world: World,
+) -> None:
+    desk = SymbolDesk(world.book, world.exchanges, lambda: "s", ExchangeSchedule(DAY, now_ns=world.now_ns))
+    question = desk.ask(request_pb2.SymbolQuery(ticker="PEPE/USDT.BINANCE"), (b"c",))
+
+    def status(stored: int) -> int:
+        commands = desk.answer(SymbolsFound(question, (), 1, stored), now_ns=world.now_ns)
+        world.run([c for c in commands if not isinstance(c, Answer)])
+        return commands[-1].message.status
+
+    world.offer()
+    assert status(stored=0) == request_pb2.SymbolReply.PENDING
+    world.complete(world.dispatch())
+    desk.fetched("BINANCE", 1000)
+    world.now_ns += 29 * SECOND
+    assert status(stored=400) == request_pb2.SymbolReply.PENDING
+    assert status(stored=1000) == request_pb2.SymbolReply.NOT_FOUND
+    world.now_ns += 90 * SECOND
+    assert status(stored=400) == request_pb2.SymbolReply.PENDING
+    world.now_ns += 600 * SECOND
+    assert status(stored=400) == request_pb2.SymbolReply.NOT_FOUND, "some may never come"
 
 
 def test_a_clock_that_is_set_back_neither_stops_fetches_nor_lets_anybody_wait(world: World) -> None:
