@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import structlog
 
 from relay.errors import RelayError
-from relay.eventlog import TICK_TOPIC, TRIGGER_TOPIC, EventLog
+from relay.eventlog import HISTORY_TOPIC, TICK_TOPIC, TRIGGER_TOPIC, EventLog
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.v1 import request_pb2
@@ -24,6 +24,7 @@ __all__ = ["ReplayDesk", "replay", "unavailable"]
 
 _LOG = structlog.get_logger(__name__)
 _WAITING_MAX = 256
+_TOPIC_OF = {"tick": TICK_TOPIC, "gap": TICK_TOPIC, "ohlc": HISTORY_TOPIC, "trigger": TRIGGER_TOPIC}
 _WINDOWS_NS = (30 * NANOSECONDS, 600 * NANOSECONDS, 21_600 * NANOSECONDS, None)
 """How far back to look for numbers, step by step; None for as far as the log goes."""
 _CLOCK_SLACK_NS = 60 * NANOSECONDS
@@ -49,7 +50,7 @@ class ReplayDesk:
 
     def __init__(self, open_log: Callable[[], EventLog] | None, *, topic_prefix: str, waker: Waker) -> None:
         self._open_log, self._waker = open_log, waker
-        self._ticks, self._triggers = topic_prefix + TICK_TOPIC, topic_prefix + TRIGGER_TOPIC
+        self._topics = {kind: topic_prefix + topic for kind, topic in _TOPIC_OF.items()}
         self._questions: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="replays", daemon=True)
@@ -84,7 +85,7 @@ class ReplayDesk:
             try:
                 if log is None and self._open_log is not None:
                     log = self._open_log()
-                topic = self._triggers if question.wanted.topic.kind == "trigger" else self._ticks
+                topic = self._topics[question.wanted.topic.kind]
                 response = replay(log, topic, question.wanted) if log is not None else unavailable("no log")
             except RelayError as error:
                 response = unavailable(str(error), error.code)

@@ -19,12 +19,18 @@ __all__ = ["REPLAY_BYTES_MAX", "ReplayCollector", "ReplayWanted", "read_replay"]
 REPLAY_BYTES_MAX = 800_000
 """Of the records in one answer: a frame of the request path holds a megabyte."""
 _LIMIT_DEFAULT, _LIMIT_MAX = 1_000, 5_000
-_ID_OF = {"tick": MessageType.TICK, "gap": MessageType.GAP, "trigger": MessageType.CEP_TRIGGER_EVENT}
+_ID_OF = {
+    "tick": MessageType.TICK,
+    "gap": MessageType.GAP,
+    "ohlc": MessageType.OHLC,
+    "trigger": MessageType.CEP_TRIGGER_EVENT,
+}
 _STATUS = request_pb2.ReplayResponse
-Live = market_pb2.Tick | market_pb2.Gap | trigger_pb2.CEPTriggerEvent
+Live = market_pb2.Tick | market_pb2.Gap | market_pb2.OHLC | trigger_pb2.CEPTriggerEvent
 _READ: dict[str, Callable[[bytes], Live]] = {
     "tick": market_pb2.Tick.FromString,
     "gap": market_pb2.Gap.FromString,
+    "ohlc": market_pb2.OHLC.FromString,
     "trigger": trigger_pb2.CEPTriggerEvent.FromString,
 }
 _TRIGGER_PREFIX = "CEP:"
@@ -35,7 +41,8 @@ class ReplayWanted:
     """One replay, by exactly one of: sequences of an epoch, trade ids, exchange times.
 
     Attributes:
-        first, last: sequences or trade ids, inclusive; times in nanoseconds, the end exclusive.
+        first, last: sequences or trade ids, inclusive; times in nanoseconds, the end exclusive: of ticks and gaps the
+            exchange's, of firings ``fired_at``, of bars when they were made (a revision is long after its bucket).
         cursor: of a replay by time, the log offset where the last answer ended; 0 for the beginning.
     """
 
@@ -58,7 +65,7 @@ def read_replay(message: request_pb2.ReplayRequest) -> ReplayWanted:
     """Read a request.
 
     Raises:
-        PeerError: INVALID_TOPIC, NOT_IMPLEMENTED or INVALID_RANGE, with what was expected.
+        PeerError: INVALID_TOPIC or INVALID_RANGE, with what was expected.
     """
     topic = _topic(message.topic)
     limit = min(message.limit or _LIMIT_DEFAULT, _LIMIT_MAX)
@@ -87,15 +94,17 @@ def _topic(text: str) -> MarketTopic | TriggerTopic:
     topic = parse_market_topic(text)
     if topic.kind not in _ID_OF:
         raise PeerError(
-            f"expected a topic TICKER|tick, TICKER|gap or CEP:TRIGGER_ID to replay, got {text[:200]!r}",
-            code=ErrorCode.NOT_IMPLEMENTED if topic.kind == "ohlc" else ErrorCode.INVALID_TOPIC,
+            "expected a topic TICKER|tick, TICKER|gap, TICKER|ohlc:SECONDS or CEP:TRIGGER_ID to replay, "
+            f"got {text[:200]!r}",
+            code=ErrorCode.INVALID_TOPIC,
         )
     return topic
 
 
 def _checked(wanted: ReplayWanted) -> ReplayWanted:
-    if isinstance(wanted.topic, TriggerTopic) and wanted.by != "time":
-        raise PeerError("expected a start: firings are replayed by time", code=ErrorCode.INVALID_RANGE)
+    if wanted.topic.kind in ("trigger", "ohlc") and wanted.by != "time":
+        what = "bars" if wanted.topic.kind == "ohlc" else "firings"
+        raise PeerError(f"expected a start: {what} are replayed by time", code=ErrorCode.INVALID_RANGE)
     if wanted.last < wanted.first or wanted.first < 0:
         raise PeerError(
             f"expected a {wanted.by} range that ends after it begins, got {wanted.first} to {wanted.last}",
@@ -183,6 +192,8 @@ class ReplayCollector:
         number: int | None = offset
         if isinstance(message, trigger_pb2.CEPTriggerEvent):
             is_asked = wanted.first <= message.fired_at < wanted.last
+        elif isinstance(message, market_pb2.OHLC):
+            is_asked = self._is_bar_asked(message)
         elif wanted.by == "sequence":
             is_asked = message.stamp.publisher_epoch == wanted.epoch
             number = self._in_range(message.stamp.topic_sequence) if is_asked else None
@@ -195,6 +206,12 @@ class ReplayCollector:
             number = _or_zero(message.trade_id)
             is_asked = wanted.first <= message.timestamp < wanted.last
         return number if is_asked else None
+
+    def _is_bar_asked(self, bar: market_pb2.OHLC) -> bool:
+        """Return whether a bar is of the topic's period, final, and was made in the time that is asked for."""
+        wanted = self._wanted
+        is_of_topic = isinstance(wanted.topic, MarketTopic) and bar.period_seconds == wanted.topic.period_seconds
+        return is_of_topic and bar.is_final and wanted.first <= bar.stamp.published_at < wanted.last
 
     def _in_range(self, number: int) -> int | None:
         """Note how far down the scan has come; return the number when it is asked for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relay.errors import PeerError
-from relay.eventlog import TICK_TOPIC, platform_topics
+from relay.eventlog import HISTORY_TOPIC, TICK_TOPIC, platform_topics
 from relay.eventlog.memory import MemoryEventLog
 from relay.protocol.codes import ErrorCode
 from relay.protocol.envelope import VERSION_FRAME, decode_record, encode
@@ -106,7 +106,7 @@ def test_records_that_are_no_messages_are_passed_over() -> None:
     [
         ({"topic": "RESPONSE:x", "start": 1}, ErrorCode.INVALID_TOPIC),
         ({"topic": f"{BTC}|market", "start": 1}, ErrorCode.INVALID_TOPIC),
-        ({"topic": f"{BTC}|ohlc:60", "start": 1}, ErrorCode.NOT_IMPLEMENTED),
+        ({"topic": f"{BTC}|ohlc:60", "publisher_epoch": 7, "to_sequence": 3}, ErrorCode.INVALID_RANGE),
         ({"topic": TOPIC}, ErrorCode.INVALID_RANGE),
         ({"topic": TOPIC, "publisher_epoch": 1, "from_sequence": 5, "to_sequence": 4}, ErrorCode.INVALID_RANGE),
         ({"topic": TOPIC, "from_trade_id": "x", "to_trade_id": "4"}, ErrorCode.INVALID_RANGE),
@@ -118,3 +118,37 @@ def test_a_question_that_makes_no_sense_is_refused_with_words(fields: dict[str, 
         read_replay(request_pb2.ReplayRequest(**fields))  # type: ignore[arg-type]
     assert caught.value.code == code
     assert "expected" in str(caught.value)
+
+
+def test_bars_come_by_the_time_they_were_made_with_their_revisions_and_of_the_asked_period_only() -> None:
+    log = MemoryEventLog()
+    log.ensure_topics(platform_topics(prefix="", partitions=1, retention_hours=1))
+
+    def put(
+        start: int, *, made: int, revision: int = 0, period: int = 60, ticker: str = BTC, final: bool = True
+    ) -> None:
+        bar = market_pb2.OHLC(ticker=ticker, timestamp=start, period_seconds=period, revision=revision, is_final=final)
+        bar.stamp.published_at = T0 + made
+        log.append(HISTORY_TOPIC, key=ticker.encode(), value=b"".join(encode(bar)))
+
+    put(60, made=1)
+    put(120, made=2)
+    put(120, made=2, period=1)
+    put(120, made=2, ticker=ETH)
+    put(120, made=2, final=False)
+    log.append(HISTORY_TOPIC, key=BTC.encode(), value=b"".join(encode(market_pb2.OHLCBatch(ticker=BTC))))
+    put(60, made=3, revision=1)
+    put(180, made=4)
+
+    def ask(start: int, end: int, *, cursor: int = 0, limit: int = 100) -> tuple[list[tuple[int, int]], int]:
+        request = request_pb2.ReplayRequest(
+            topic=f"{BTC}|ohlc:60", start=T0 + start, end=T0 + end, from_sequence=cursor, limit=limit
+        )
+        response = replay(log, HISTORY_TOPIC, read_replay(request))
+        bars = [decode_record(record)[1] for record in response.records]
+        return [(bar.timestamp, bar.revision) for bar in bars], response.next_from
+
+    assert ask(2, 4) == ([(120, 0), (60, 1)], 0)
+    first, cursor = ask(1, 9, limit=3)
+    assert first == [(60, 0), (120, 0), (60, 1)]
+    assert ask(1, 9, cursor=cursor) == ([(180, 0)], 0)

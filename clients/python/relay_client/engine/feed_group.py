@@ -8,6 +8,7 @@ from typing import Any
 
 from relay.protocol.topics import MarketTopic, StatisticsTopic, market_topic
 from relay.protocol.v1 import market_pb2
+from relay_client.engine.bar_feed import BarFeed
 from relay_client.engine.items import bar_of
 from relay_client.engine.live_values import FeedEvent, FeedRules, Gap, ReplayQuestion, StateChanged
 from relay_client.engine.liveness import Liveness
@@ -19,7 +20,7 @@ from relay_client.symbols import Symbol
 
 __all__ = ["Feed", "FeedGroup"]
 
-Feed = TickFeed | PlainFeed
+Feed = TickFeed | BarFeed | PlainFeed
 Handler = Callable[[Any, int], None]
 
 
@@ -95,6 +96,15 @@ class FeedGroup:
             )
             line.feeds[text] = feed
             self.handlers[text.encode()] = feed.take
+        elif topic.kind == "ohlc":
+            line.feeds[text] = bars = BarFeed(
+                text,
+                is_repairing=self._rules.is_repairing,
+                out=self.out,
+                counters=counters,
+                deliver=lambda message: self._deliver_bar(counters, message),
+            )
+            self.handlers[text.encode()] = bars.take
         else:
             line.feeds[text] = plain = PlainFeed(
                 text,
@@ -208,11 +218,15 @@ class FeedGroup:
         if line.ticks is not None and beat.source == market_pb2.Heartbeat.INGESTOR:
             line.ticks.on_beat(beat, now_ns)
 
+    def _deliver_bar(self, counters: FeedCounters, message: market_pb2.OHLC) -> None:
+        counters.received += 1
+        self.out.append(bar_of(message))
+
     def _deliverer(self, counters: FeedCounters) -> Handler:
-        def deliver(message: market_pb2.OHLC | market_pb2.Market, now_ns: int) -> None:
+        def deliver(message: market_pb2.Market, now_ns: int) -> None:
             del now_ns
             counters.received += 1
-            self.out.append(bar_of(message) if isinstance(message, market_pb2.OHLC) else Symbol.of(message))
+            self.out.append(Symbol.of(message))
 
         return deliver
 

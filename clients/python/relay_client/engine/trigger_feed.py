@@ -12,19 +12,15 @@ from typing import Any
 from relay.protocol.topics import TriggerTopic
 from relay.protocol.v1 import trigger_pb2
 from relay_client.engine.live_values import ReplayQuestion
+from relay_client.engine.time_replay import TimeReplay
 from relay_client.times import from_ns
 
 __all__ = ["MatchedEvent", "TriggerEvent", "TriggerFeed", "TriggerGroup", "TriggerLoss"]
 
 _SEEN_MAX = 10_000
 """Firings remembered of each trigger, against repeats."""
-_BACKOFF_NS = 200_000_000
-_BACKOFF_MAX_NS = 10_000_000_000
-_TOLD_AFTER_NS = 15_000_000_000
 _SPAN_NS = 120_000_000_000
 """Firings of one trigger come in the order of their times, but clocks differ by less than this."""
-_BEGIN = 1
-"""Start of a replay of everything; on the wire 0 means that there is no start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +112,20 @@ class TriggerFeed:
         self._trigger_id, self._since_ns, self._out = trigger_id, since_ns, out
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._epoch = self._sequence = 0
-        self._asked_ns: int | None = since_ns if is_history else None
-        self._cursor, self._due_ns, self._failures = 0, 0, 0
-        self._failing_ns, self._is_told, self._is_in_force = 0, False, False
-        self._question: ReplayQuestion | None = None
+        self._replay = TimeReplay(str(TriggerTopic(trigger_id)), since_ns=since_ns if is_history else None)
         self.repeated = 0
 
     @property
     def is_busy(self) -> bool:
         """Whether a replay is to be asked for."""
-        return self._asked_ns is not None and self._question is None and self._is_in_force
+        return self._replay.is_busy
 
     def take(self, message: trigger_pb2.CEPTriggerEvent, now_ns: int) -> None:
         """Take a published firing. A jump of its stamp, or another publisher, means that some may be lost."""
         epoch, sequence = message.stamp.publisher_epoch, message.stamp.topic_sequence
         is_next = not self._epoch or (epoch == self._epoch and sequence <= self._sequence + 1)
         if epoch and not is_next:
-            self._ask_from(self._since_ns, now_ns)
+            self._replay.ask_from(self._since_ns, now_ns)
         if epoch:
             self._sequence = max(self._sequence, sequence) if epoch == self._epoch else sequence
             self._epoch = epoch
@@ -151,52 +144,28 @@ class TriggerFeed:
 
     def on_in_force(self, now_ns: int, *, was_cut: bool) -> None:
         """The subscription is in force (again); after a cut, look for what was published meanwhile."""
-        self._is_in_force = True
+        self._replay.on_in_force()
         if was_cut:
-            self._ask_from(self._since_ns, now_ns)
+            self._replay.ask_from(self._since_ns, now_ns)
 
     def on_relay_away(self) -> None:
         """The relay is silent."""
-        self._is_in_force = False
+        self._replay.on_relay_away()
 
     def next_question(self, now_ns: int) -> ReplayQuestion | None:
         """Return the replay to ask for now."""
-        if not self.is_busy or now_ns < self._due_ns or self._asked_ns is None:
-            return None
-        topic = str(TriggerTopic(self._trigger_id))
-        self._question = ReplayQuestion(topic, "time", max(_BEGIN, self._asked_ns), 0, cursor=self._cursor)
-        return self._question
+        return self._replay.next_question(now_ns)
 
     def on_records(self, question: ReplayQuestion, messages: Sequence[Any], next_from: int, now_ns: int) -> None:
         """Take the answer to a replay."""
         for message in messages:
             self.deliver(TriggerEvent.of(message, is_replayed=True))
-        if question is not self._question:
-            return
-        self._question = None
-        self._failures, self._failing_ns, self._is_told = 0, 0, False
-        self._cursor, self._due_ns = next_from, now_ns
-        if not next_from:
-            self._asked_ns = None
+        self._replay.on_answer(question, next_from, now_ns)
 
     def on_failed(self, question: ReplayQuestion, text: str, now_ns: int, *, is_final: bool) -> None:
         """A replay was refused for good, or not answered in time: then it is asked for again."""
-        if question is not self._question:
-            return
-        self._question = None
-        self._failures += 1
-        self._failing_ns = self._failing_ns or now_ns
-        self._due_ns = now_ns + min(_BACKOFF_MAX_NS, _BACKOFF_NS << min(self._failures, 16))
-        if is_final:
-            self._asked_ns, self._cursor = None, 0
-        if (is_final or now_ns - self._failing_ns > _TOLD_AFTER_NS) and not self._is_told:
-            self._is_told = True
+        if self._replay.on_failed(question, now_ns, is_final=is_final):
             self._out.append(TriggerLoss(self._trigger_id, question.first, text))
-
-    def _ask_from(self, from_ns: int, now_ns: int) -> None:
-        """Have a replay asked for; one that is under way may have passed what was lost, so it decides nothing now."""
-        self._asked_ns = from_ns if self._asked_ns is None else min(self._asked_ns, from_ns)
-        self._question, self._cursor, self._due_ns = None, 0, now_ns
 
 
 class TriggerGroup:
