@@ -248,6 +248,15 @@ class LakeTables:
         wanted = found.join(keys, keys=list(OHLC_KEY), join_type="left semi")
         return latest_tick_bars(fitted(wanted, TICK_BARS_COLUMNS))
 
+    def tick_bars_within(self, ticker: str, period_seconds: int, *, within: Range) -> pa.Table:
+        """Return the last revision of each bar made from ticks, of a ticker and period, that starts in a range."""
+        with storage_errors("reading market.tick_bars"):
+            table = open_table(self._catalog.current(), TICK_BARS_TABLE)
+            if table is None:
+                return TICK_BARS_COLUMNS.empty_table()
+            found = table.scan(row_filter=bars_of_filter([ticker], period_seconds, within)).to_arrow()
+        return latest_tick_bars(fitted(found, TICK_BARS_COLUMNS))
+
     def offsets(self, name: str, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:
         """Return up to where of a topic a job has stored a table; empty when it has stored nothing of this log.
 

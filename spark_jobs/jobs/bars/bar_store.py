@@ -17,9 +17,11 @@ from relay.protocol.ranges import Range
 from relay.protocol.v1 import market_pb2
 from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import GAPS_TABLE, STORED_TIME, TICKS_TABLE
+from spark_jobs.jobs.bars.engine.gap_book import GapBook
 from spark_jobs.jobs.bars.engine.values import MadeBar, Recompute
 from spark_jobs.jobs.bars.messages import BarKey, key_of, message_of_bar, message_of_row
 from spark_jobs.jobs.bars.outlet import BarOutlet, Decided
+from spark_jobs.jobs.bars.roll_up import CHILD_SECONDS, children_of, pieces
 from spark_jobs.jobs.bars.stored_bar import bar_of_ticks, gap_book_of, joined_bar
 
 __all__ = ["BarLake", "BarStore", "Placed", "stored_bars"]
@@ -50,6 +52,9 @@ class BarLake(Protocol):
 
     def last_tick_bars_of(self, keys: pa.Table) -> pa.Table:
         """Return the last revisions of bars made from ticks."""
+
+    def tick_bars_within(self, ticker: str, period_seconds: int, *, within: Range) -> pa.Table:
+        """Return the last revisions of a ticker's bars of one period that start in a range."""
 
     def close(self) -> None:
         """Let go of the catalog."""
@@ -176,7 +181,7 @@ class BarStore:
         return len(ready)
 
     def _make(self, lake: BarLake, group: Sequence[Recompute]) -> list[Decided]:
-        """Make one bucket of several tickers; long ones are read in parts, so that a week does not lie in memory."""
+        """Make one bucket of several tickers; a long one by itself, in parts, so that a week does not lie in memory."""
         tickers, start_ns = [bucket.ticker for bucket in group], group[0].start_ns
         period_seconds = group[0].period_seconds
         end_ns, said = start_ns + period_seconds * NANOSECONDS, lake.read_gaps_of(tickers)
@@ -186,23 +191,28 @@ class BarStore:
         for part_ns in range(start_ns, end_ns, _PART_NS):
             if self._closing.is_set():
                 return []
-            ticks = lake.read_ticks_of(tickers, within=Range(part_ns, min(part_ns + _PART_NS, end_ns)))
-            for ticker in tickers:
-                try:
-                    part = bar_of_ticks(
-                        _of_ticker(ticks, ticker),
-                        gaps[ticker],
-                        ticker=ticker,
-                        period_seconds=period_seconds,
-                        start_ns=start_ns,
-                    )
-                    bar = joined_bar(bars.get(ticker), part)
-                except (ValueError, ArithmeticError) as error:
-                    unfit[ticker] = error
-                    continue
-                if bar is not None:
-                    bars[ticker] = bar
+            part = Range(part_ns, min(part_ns + _PART_NS, end_ns))
+            for piece in self._pieces(lake, group, part):
+                ticks = piece if isinstance(piece, MadeBar) else lake.read_ticks_of(tickers, within=piece)
+                for ticker in tickers:
+                    try:
+                        bar = joined_bar(bars.get(ticker), _part_of(group[0], ticker, ticks, gaps[ticker]))
+                    except (ValueError, ArithmeticError) as error:
+                        unfit[ticker] = error
+                        continue
+                    if bar is not None:
+                        bars[ticker] = bar
         return self._decided(group, bars, unfit)
+
+    def _pieces(self, lake: BarLake, group: Sequence[Recompute], part: Range) -> Iterable[MadeBar | Range]:
+        """Return what a part is made of: short bars that provably hold all their trades, and ticks for the rest."""
+        bucket = group[0]
+        if bucket.period_seconds <= _TOGETHER_SECONDS_MAX or bucket.period_seconds % CHILD_SECONDS:
+            return [part]
+        children = children_of(lake.tick_bars_within(bucket.ticker, CHILD_SECONDS, within=part))
+        found = list(pieces(children, part))
+        self._counters.add("bars.store.rolled_up", sum(isinstance(piece, MadeBar) for piece in found))
+        return found
 
     def _decided(
         self, group: Sequence[Recompute], bars: Mapping[str, MadeBar], unfit: dict[str, Exception]
@@ -230,6 +240,17 @@ def _groups(ready: Iterable[Placed]) -> list[list[Recompute]]:
         alone = bucket.ticker if bucket.period_seconds > _TOGETHER_SECONDS_MAX else ""
         groups.setdefault((bucket.period_seconds, bucket.start_ns, alone), []).append(bucket)
     return list(groups.values())
+
+
+def _part_of(bucket: Recompute, ticker: str, of: pa.Table | MadeBar, gaps: GapBook) -> MadeBar | None:
+    """Return the bar of a bucket as one piece of it makes it."""
+    period_seconds, start_ns = bucket.period_seconds, bucket.start_ns
+    if isinstance(of, MadeBar):
+        is_incomplete = gaps.is_incomplete(start_ns, start_ns + period_seconds * NANOSECONDS)
+        return of._replace(
+            period_seconds=period_seconds, start_ns=start_ns, incomplete=is_incomplete, is_final=True, revision=0
+        )
+    return bar_of_ticks(_of_ticker(of, ticker), gaps, ticker=ticker, period_seconds=period_seconds, start_ns=start_ns)
 
 
 def _of_ticker(rows: pa.Table, ticker: str) -> pa.Table:

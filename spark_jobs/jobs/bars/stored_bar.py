@@ -13,9 +13,9 @@ from relay.protocol.scaled import STORED_DECIMALS
 from spark_jobs.jobs.bars.engine.gap_book import GapBook
 from spark_jobs.jobs.bars.engine.values import GapNotice, GapState, MadeBar
 
-__all__ = ["bar_of_ticks", "gap_book_of", "joined_bar"]
+__all__ = ["QUOTE_DECIMALS", "bar_of_ticks", "gap_book_of", "joined_bar", "quote_units", "stored_units"]
 
-_QUOTE_DECIMALS = 2 * STORED_DECIMALS
+QUOTE_DECIMALS = 2 * STORED_DECIMALS
 _QUOTE_FACTOR = int("1" + STORED_DECIMALS * "0")
 _EXACT = Context(prec=80, traps=[Inexact])
 
@@ -44,7 +44,7 @@ def bar_of_ticks(ticks: pa.Table, gaps: GapBook, *, ticker: str, period_seconds:
         STORED_DECIMALS,
         _units(pc.sum(amount.filter(is_buy))),
         _units(pc.sum(amount.filter(pc.invert(is_buy)))),
-        _QUOTE_DECIMALS,
+        QUOTE_DECIMALS,
         _quote(ticks),
         len(ticks),
         numbers[0].as_py(),
@@ -82,6 +82,17 @@ def gap_book_of(gaps: pa.Table) -> GapBook:
     return book
 
 
+def stored_units(number: Decimal | None) -> int:
+    """Return a stored number, or none, in units of 10^-18."""
+    # The column's scale is the one that the units have.
+    return 0 if number is None else int(number.scaleb(STORED_DECIMALS, _EXACT))
+
+
+def quote_units(number: Decimal | None) -> int:
+    """Return a stored quote amount in units of :data:`QUOTE_DECIMALS`."""
+    return stored_units(number) * _QUOTE_FACTOR
+
+
 def _quote(ticks: pa.Table) -> int:
     """The sum of price x amount, in units of 10^-36: as sent, or multiplied where nothing was sent."""
     sent = _units(pc.sum(ticks["quote_amount"])) * _QUOTE_FACTOR
@@ -92,9 +103,4 @@ def _quote(ticks: pa.Table) -> int:
 
 
 def _units(number: Any) -> int:
-    """A stored number, or none, in units of 10^-18."""
-    value: Decimal | None = number.as_py()
-    if value is None:
-        return 0
-    # The column's scale is the one that the units have.
-    return int(value.scaleb(STORED_DECIMALS, _EXACT))
+    return stored_units(number.as_py())

@@ -217,6 +217,11 @@ def test_of_many_tickers_and_periods_the_last_revisions_come_by_one_scan(job):
     found = job.lake().last_tick_bars_of(pa.concat_tables([other, keys]))
     assert found["revision"].to_pylist() == [1, 0]
     assert job.lake().last_tick_bars_of(other).num_rows == 0
+    part = Range(starts_ns([0])[0], starts_ns([3])[0])
+    within = job.lake().tick_bars_within(BTC, 60, within=part)
+    assert list(zip(within["revision"].to_pylist(), map(int, within["close"].to_pylist()), strict=True)) == [(1, 1)]
+    assert job.lake().tick_bars_within(BTC, 60, within=EVERYTHING).num_rows == 2
+    assert job.lake().tick_bars_within(BTC, 1, within=EVERYTHING).num_rows == 0
 
 
 def test_what_was_replaced_and_refused_is_counted_and_logged_with_its_numbers(job, caplog):

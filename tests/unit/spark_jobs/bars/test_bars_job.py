@@ -19,7 +19,7 @@ from relay.protocol.ranges import Range
 from relay.protocol.v1 import market_pb2
 from relay.tables.merge import latest_tick_bars
 from relay.tables.offsets import SourceOffsets
-from relay.tables.schema import GAPS_COLUMNS
+from relay.tables.schema import GAPS_COLUMNS, TICK_BARS_COLUMNS
 from spark_jobs.jobs.bars import job as job_module
 from spark_jobs.jobs.bars.job import BarsJob
 from spark_jobs.jobs.history.tick_bars import tick_bars_of, tick_bars_table
@@ -134,6 +134,9 @@ class World:
         bars, wrong = tick_bars_of(list(self._bars()))
         assert not wrong
         return latest_tick_bars(tick_bars_table(bars))
+
+    def tick_bars_within(self, ticker: str, period_seconds: int, *, within: Range) -> pa.Table:
+        return TICK_BARS_COLUMNS.empty_table()
 
     def close(self) -> None:
         """Nothing is open."""
