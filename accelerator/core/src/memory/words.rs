@@ -1,0 +1,110 @@
+//! Copies between private bytes and shared words. Every access is one relaxed atomic word.
+//!
+//! Order comes from the positions around them: a producer's release store follows, a consumer's acquire load precedes.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Bytes of one word.
+pub(crate) const WORD: usize = 8;
+
+/// Stores `bytes` into the words from their beginning; the rest of the last word becomes zero.
+///
+/// # Panics
+/// If `words` is shorter than `bytes`.
+#[inline]
+pub(crate) fn copy_in(words: &[AtomicU64], bytes: &[u8]) {
+    let whole = bytes.len() / WORD;
+    let (body, rest) = words.split_at(whole);
+    let chunks = bytes.chunks_exact(WORD);
+    let tail = chunks.remainder();
+    for (word, chunk) in body.iter().zip(chunks) {
+        let mut value = [0; WORD];
+        value.copy_from_slice(chunk);
+        word.store(u64::from_le_bytes(value), Ordering::Relaxed);
+    }
+    if !tail.is_empty() {
+        let mut value = [0; WORD];
+        value[..tail.len()].copy_from_slice(tail);
+        rest[0].store(u64::from_le_bytes(value), Ordering::Relaxed);
+    }
+}
+
+/// Stores `bytes` at a byte offset; bytes of the first and last word outside of the range keep their value.
+///
+/// # Panics
+/// If the range lies outside of `words`.
+pub(crate) fn copy_in_at(words: &[AtomicU64], offset: usize, bytes: &[u8]) {
+    assert!(offset + bytes.len() <= words.len() * WORD, "range outside of the claim");
+    if offset.is_multiple_of(WORD) && bytes.len().is_multiple_of(WORD) {
+        return copy_in(&words[offset / WORD..], bytes);
+    }
+    for (at, byte) in (offset..).zip(bytes) {
+        let word = &words[at / WORD];
+        let shift = (at % WORD) * 8;
+        let kept = word.load(Ordering::Relaxed) & !(0xff << shift);
+        word.store(kept | u64::from(*byte) << shift, Ordering::Relaxed);
+    }
+}
+
+/// Loads as many words as `bytes` has room for; the last may be partial.
+///
+/// # Panics
+/// If `words` is shorter than `bytes`.
+#[inline]
+pub(crate) fn copy_out(words: &[AtomicU64], bytes: &mut [u8]) {
+    let whole = bytes.len() / WORD;
+    let (body, rest) = words.split_at(whole);
+    let mut chunks = bytes.chunks_exact_mut(WORD);
+    for (word, chunk) in body.iter().zip(&mut chunks) {
+        chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    }
+    let tail = chunks.into_remainder();
+    if !tail.is_empty() {
+        let value = rest[0].load(Ordering::Relaxed).to_le_bytes();
+        tail.copy_from_slice(&value[..tail.len()]);
+    }
+}
+
+/// Stores zero into every word.
+#[inline]
+pub(crate) fn zero(words: &[AtomicU64]) {
+    for word in words {
+        word.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn words(count: usize) -> Vec<AtomicU64> {
+        (0..count).map(|_| AtomicU64::new(u64::MAX)).collect()
+    }
+
+    #[test]
+    fn bytes_come_back_and_the_rest_of_the_last_word_is_zero() {
+        let shared = words(3);
+        copy_in(&shared, b"hello world");
+        let mut back = [1; 16];
+        copy_out(&shared, &mut back);
+        assert_eq!(&back, b"hello world\0\0\0\0\0");
+        assert_eq!(shared[2].load(Ordering::Relaxed), u64::MAX);
+    }
+
+    #[test]
+    fn an_unaligned_range_leaves_its_neighbours_alone() {
+        let shared = words(2);
+        copy_in_at(&shared, 6, b"abcd");
+        let mut back = [0; 16];
+        copy_out(&shared, &mut back);
+        assert_eq!(back[..6], [255; 6]);
+        assert_eq!(&back[6..10], b"abcd");
+        assert_eq!(back[10..], [255; 6]);
+    }
+
+    #[test]
+    fn nothing_is_copied_for_no_bytes() {
+        copy_in(&words(0), b"");
+        copy_out(&words(0), &mut []);
+    }
+}

@@ -1,0 +1,270 @@
+//! The reading end of a ring or log buffer with one producer.
+
+use std::mem;
+
+use super::batch::FrameBatch;
+use super::end::{End, EndState, Peer};
+use super::frame::{Header, frame_length};
+use super::geometry::Geometry;
+use super::outcome::{ConsumerCounts, Polled, Stop};
+use super::page::{self, Paged};
+use super::waiter::Waiter;
+use crate::Error;
+use crate::memory::words::{WORD, copy_out};
+use crate::memory::{Region, SharedWord};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Padding frames that one poll skips before it lets its caller breathe: a sound ring never has two in a row.
+const PADDING_COUNT_MAX: usize = 64;
+
+/// The one reading end. Dropping it gives the end back. Frames that were handed over but not yet released when a
+/// consumer died are handed to the next one again.
+///
+/// It never reads behind the tail that it has seen and checked, and the tail is loaded only when everything before it was read.
+#[derive(Debug)]
+pub struct FrameConsumer<G: Geometry> {
+    geometry: G,
+    buffer: Region,
+    tail_word: SharedWord,
+    head_word: SharedWord,
+    producer_waiter: Waiter,
+    consumer_waiter: Waiter,
+    producer: Peer,
+    end: End,
+    release_step: u64,
+    payload_length_max: usize,
+    head: u64,
+    released: u64,
+    tail_seen: u64,
+    scratch: Vec<u8>,
+    counts: ConsumerCounts,
+}
+
+/// A frame that still lies in the ring. Its bytes are copied out, never borrowed: others may write there.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    type_id: i32,
+    payload_length: usize,
+    words: &'a [AtomicU64],
+}
+
+impl<'a> Frame<'a> {
+    pub(crate) fn new(type_id: i32, payload_length: usize, words: &'a [AtomicU64]) -> Self {
+        Self { type_id, payload_length, words }
+    }
+
+    /// Its type.
+    #[must_use]
+    pub fn type_id(&self) -> i32 {
+        self.type_id
+    }
+
+    /// Bytes of its payload.
+    #[must_use]
+    pub fn payload_length(&self) -> usize {
+        self.payload_length
+    }
+
+    /// Copies the beginning of the payload, as much as there is room for. Returns the bytes copied.
+    #[inline]
+    pub fn copy_to(&self, bytes: &mut [u8]) -> usize {
+        let length = bytes.len().min(self.payload_length);
+        copy_out(self.words, &mut bytes[..length]);
+        length
+    }
+
+    /// Copies whole words into `scratch`, which is never shortened, and returns the payload.
+    #[inline]
+    pub(crate) fn copy_into<'s>(&self, scratch: &'s mut Vec<u8>) -> &'s [u8] {
+        let length = self.words.len() * WORD;
+        if scratch.len() < length {
+            scratch.resize(length, 0);
+        }
+        copy_out(self.words, &mut scratch[..length]);
+        &scratch[..self.payload_length]
+    }
+}
+
+impl<G: Geometry> FrameConsumer<G> {
+    /// Takes the end; goes on where the last consumer released.
+    ///
+    /// # Errors
+    /// [`Error::EndTaken`]. Positions that contradict each other are found by the first poll.
+    pub(crate) fn attach(paged: &Paged, geometry: G) -> Result<Self, Error> {
+        let page = &paged.page;
+        let end = End::take(page, page::CONSUMER_OWNER, "consumer")?;
+        let head_word = page.word(page::HEAD);
+        let head = head_word.load(Ordering::Acquire);
+        Ok(Self {
+            geometry,
+            buffer: paged.buffer.clone(),
+            tail_word: page.word(page::TAIL),
+            head_word,
+            producer_waiter: Waiter::new(page, page::PRODUCER_WAITER),
+            consumer_waiter: Waiter::new(page, page::CONSUMER_WAITER),
+            producer: Peer::new(page, page::PRODUCER_OWNER),
+            end,
+            release_step: geometry.window() / 4,
+            payload_length_max: geometry.payload_length_max(),
+            head,
+            released: head,
+            tail_seen: head,
+            scratch: Vec::new(),
+            counts: ConsumerCounts::default(),
+        })
+    }
+
+    /// Hands over at most `limit` messages: type and payload, copied into private memory.
+    ///
+    /// A message counts as read when `handle` is called, also if it panics.
+    #[inline]
+    pub fn poll(&mut self, limit: usize, mut handle: impl FnMut(i32, &[u8])) -> Polled {
+        let mut scratch = mem::take(&mut self.scratch);
+        let polled = self.poll_frames(limit, |frame| handle(frame.type_id, frame.copy_into(&mut scratch)));
+        self.scratch = scratch;
+        polled
+    }
+
+    /// Appends at most `limit` messages to a batch.
+    pub fn poll_batch(&mut self, limit: usize, batch: &mut FrameBatch) -> Polled {
+        self.poll_frames(limit, |frame| {
+            batch.push(frame.type_id, frame.payload_length, |bytes| copy_out(frame.words, bytes));
+        })
+    }
+
+    /// Hands over at most `limit` frames where they lie, to be copied by the caller.
+    #[inline]
+    pub fn poll_frames(&mut self, limit: usize, mut handle: impl FnMut(Frame<'_>)) -> Polled {
+        let reading = Reading { consumer: self };
+        let mut frames = 0;
+        while frames < limit {
+            let consumer = &mut *reading.consumer;
+            let (index, type_id, payload_length) = match consumer.next() {
+                Ok(found) => found,
+                Err(stop) => return Polled { frames, stop },
+            };
+            frames += 1;
+            let first = index / WORD + 1;
+            let words = &consumer.buffer.words()[first..first + payload_length.div_ceil(WORD)];
+            handle(Frame { type_id, payload_length, words });
+            if consumer.head - consumer.released > consumer.release_step {
+                consumer.release();
+            }
+        }
+        Polled { frames, stop: Stop::Limit }
+    }
+
+    /// Steps over the next frame: its index, type and payload length.
+    #[inline]
+    fn next(&mut self) -> Result<(usize, i32, usize), Stop> {
+        for _ in 0..PADDING_COUNT_MAX {
+            if self.head == self.tail_seen {
+                self.look_at_tail()?;
+            }
+            let index = self.geometry.index(self.head);
+            let room = self.geometry.contiguous(self.head).min((self.tail_seen - self.head) as usize);
+            let word = self.buffer.words()[index / WORD].load(Ordering::Relaxed);
+            match Header::parse(word, room, self.payload_length_max) {
+                Header::Data { type_id, payload_length } => {
+                    self.head += frame_length(payload_length) as u64;
+                    self.counts.frames += 1;
+                    self.counts.payload_bytes += payload_length as u64;
+                    return Ok((index, type_id, payload_length));
+                }
+                Header::Padding { length } => self.skip(length),
+                Header::Empty | Header::InProgress { .. } | Header::Invalid => return Err(self.corrupt()),
+            }
+        }
+        Err(Stop::Limit)
+    }
+
+    #[cold]
+    fn skip(&mut self, length: usize) {
+        self.head += length as u64;
+        self.counts.padding_bytes += length as u64;
+    }
+
+    #[cold]
+    fn corrupt(&mut self) -> Stop {
+        self.counts.corrupt += 1;
+        Stop::Corrupt
+    }
+
+    /// Acquire pairs with the producer's release: what lies before the tail is whole.
+    #[inline]
+    fn look_at_tail(&mut self) -> Result<(), Stop> {
+        if !self.end.is_ours() {
+            return Err(Stop::Forked);
+        }
+        let tail = self.tail_word.load(Ordering::Acquire);
+        if tail == self.head && tail.is_multiple_of(WORD as u64) {
+            return Err(self.nothing_there());
+        }
+        let sound = tail > self.head && tail - self.head <= self.geometry.span();
+        if !sound || !(tail | self.head).is_multiple_of(WORD as u64) {
+            return Err(self.corrupt());
+        }
+        self.tail_seen = tail;
+        Ok(())
+    }
+
+    /// The producer's last frames come before it says that it left: look at the tail once more behind that.
+    #[inline]
+    fn nothing_there(&self) -> Stop {
+        let left = self.producer.has_left() && self.tail_word.load(Ordering::Acquire) == self.head;
+        if left { Stop::Closed } else { Stop::Empty }
+    }
+
+    /// Release pairs with the producer's acquire of the head: our reads are over before it overwrites.
+    #[inline]
+    fn release(&mut self) {
+        if self.head != self.released {
+            self.head_word.store(self.head, Ordering::Release);
+            self.released = self.head;
+            self.producer_waiter.notify();
+        }
+    }
+
+    /// Position behind the last frame that was read: bytes since the ring was made.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.head
+    }
+
+    /// Who holds the other end. Asks the system where a process does: not for the hot path.
+    #[must_use]
+    pub fn producer_state(&self) -> EndState {
+        self.producer.state()
+    }
+
+    /// Says that this end is alive, for peers that cannot look it up; `now_ns` is any clock that both sides read.
+    #[cfg(not(loom))]
+    pub fn beat(&self, now_ns: u64) {
+        self.end.beat(now_ns);
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counts(&self) -> ConsumerCounts {
+        self.counts
+    }
+}
+
+#[cfg(not(loom))]
+impl<G: Geometry> FrameConsumer<G> {
+    /// Sleeps until there is something to read, a needless wake-up, or the end of `timeout`. Returns whether there is.
+    pub fn wait(&self, timeout: std::time::Duration) -> bool {
+        self.consumer_waiter.wait(timeout, || self.tail_word.load(Ordering::Acquire) != self.head)
+    }
+}
+
+/// Releases what was read when a poll ends, also by a panic of its caller's function.
+struct Reading<'a, G: Geometry> {
+    consumer: &'a mut FrameConsumer<G>,
+}
+
+impl<G: Geometry> Drop for Reading<'_, G> {
+    fn drop(&mut self) {
+        self.consumer.release();
+    }
+}

@@ -1,0 +1,370 @@
+//! The writing end of a ring or log buffer with one producer.
+
+use super::end::{End, EndState, Peer};
+use super::frame::{HEADER_LENGTH, data_header, frame_length, padding_header};
+use super::geometry::Geometry;
+use super::outcome::{ProducerCounts, Refusal};
+use super::page::{self, Paged};
+use super::waiter::Waiter;
+use crate::Error;
+use crate::memory::words::{WORD, copy_in, copy_in_at};
+use crate::memory::{Region, SharedWord};
+use crate::sync::Ordering;
+
+/// Largest position that a producer goes on from: it can't be reached honestly, and sums with it don't overflow.
+pub(crate) const POSITION_MAX: u64 = 1 << 62;
+
+/// The one writing end. Dropping it gives the end back; frames that were published stay.
+///
+/// It trusts nothing but its own position: the shared one is only written. The consumer's is read when the room that was
+/// last seen is used up, and checked. Cost of a message while there is room: the payload's words, a header, a terminator, one
+/// release store, one load of the waiter word.
+#[derive(Debug)]
+pub struct FrameProducer<G: Geometry> {
+    geometry: G,
+    buffer: Region,
+    tail_word: SharedWord,
+    head_word: SharedWord,
+    consumer_waiter: Waiter,
+    producer_waiter: Waiter,
+    consumer: Peer,
+    end: End,
+    window: u64,
+    payload_length_max: usize,
+    /// End of what was written; ahead of `published` inside a batch.
+    tail: u64,
+    published: u64,
+    head_seen: u64,
+    claimed: bool,
+    counts: ProducerCounts,
+}
+
+/// Room for one frame that its producer has reserved and not published. A plain value: bindings that cannot borrow keep
+/// it, and the producer refuses it once it is stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Reservation {
+    position: u64,
+    padding: usize,
+    index: usize,
+    type_id: i32,
+    payload_length: usize,
+}
+
+impl Reservation {
+    /// Bytes of the payload.
+    #[must_use]
+    pub fn payload_length(&self) -> usize {
+        self.payload_length
+    }
+}
+
+impl<G: Geometry> FrameProducer<G> {
+    /// Takes the end; goes on behind what the last producer published.
+    ///
+    /// # Errors
+    /// [`Error::EndTaken`]; [`Error::CorruptChannel`] if the positions contradict each other.
+    pub(crate) fn attach(paged: &Paged, geometry: G) -> Result<Self, Error> {
+        let page = &paged.page;
+        let end = End::take(page, page::PRODUCER_OWNER, "producer")?;
+        let (tail_word, head_word) = (page.word(page::TAIL), page.word(page::HEAD));
+        let (tail, head) = (tail_word.load(Ordering::Acquire), head_word.load(Ordering::Acquire));
+        let aligned = (tail | head).is_multiple_of(WORD as u64);
+        if head > tail || tail - head > geometry.span() || !aligned || tail > POSITION_MAX {
+            return Err(Error::CorruptChannel { head, tail, span: geometry.span() });
+        }
+        let producer = Self {
+            geometry,
+            buffer: paged.buffer.clone(),
+            tail_word,
+            head_word,
+            consumer_waiter: Waiter::new(page, page::CONSUMER_WAITER),
+            producer_waiter: Waiter::new(page, page::PRODUCER_WAITER),
+            consumer: Peer::new(page, page::CONSUMER_OWNER),
+            end,
+            window: geometry.window(),
+            payload_length_max: geometry.payload_length_max(),
+            tail,
+            published: tail,
+            head_seen: head,
+            claimed: false,
+            counts: ProducerCounts::default(),
+        };
+        if tail - head <= producer.window {
+            // A predecessor may have died with a frame half written behind its tail.
+            producer.terminate();
+        }
+        Ok(producer)
+    }
+
+    /// Writes and publishes one message.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; nothing was written then.
+    #[inline]
+    pub fn try_write(&mut self, type_id: i32, payload: &[u8]) -> Result<(), Refusal> {
+        let reserved = self.reserve(type_id, payload.len())?;
+        self.fill(&reserved, payload);
+        self.flush();
+        Ok(())
+    }
+
+    /// Writes messages until one is refused, and publishes them with one store. Returns how many, and why it ended early.
+    pub fn write_batch<'a>(&mut self, messages: impl IntoIterator<Item = (i32, &'a [u8])>) -> (usize, Option<Refusal>) {
+        let mut count = 0;
+        let mut refusal = None;
+        for (type_id, payload) in messages {
+            match self.reserve(type_id, payload.len()) {
+                Ok(reserved) => self.fill(&reserved, payload),
+                Err(reason) => {
+                    refusal = Some(reason);
+                    break;
+                }
+            }
+            count += 1;
+        }
+        self.flush();
+        (count, refusal)
+    }
+
+    /// Reserves room to be filled in place. Dropping the claim aborts it.
+    ///
+    /// # Errors
+    /// A [`Refusal`].
+    pub fn claim(&mut self, type_id: i32, payload_length: usize) -> Result<Claim<'_, G>, Refusal> {
+        let reserved = self.reserve_open(type_id, payload_length)?;
+        Ok(Claim { producer: self, reserved })
+    }
+
+    /// As [`FrameProducer::claim`], for callers that cannot hold a borrow: until [`FrameProducer::publish`] or
+    /// [`FrameProducer::cancel`] every other write is refused with [`Refusal::ClaimOpen`].
+    ///
+    /// # Errors
+    /// A [`Refusal`].
+    pub fn reserve_open(&mut self, type_id: i32, payload_length: usize) -> Result<Reservation, Refusal> {
+        let reserved = self.reserve(type_id, payload_length)?;
+        // The words of a claim may hold what an earlier frame left; its last one must end in zeros.
+        if let Some(last) = self.payload(&reserved).last() {
+            last.store(0, Ordering::Relaxed);
+        }
+        self.claimed = true;
+        Ok(reserved)
+    }
+
+    /// Writes a part of a reservation. Returns false if the reservation is stale or the part does not fit.
+    pub fn put(&mut self, reserved: &Reservation, offset: usize, bytes: &[u8]) -> bool {
+        let fits = offset.checked_add(bytes.len()).is_some_and(|end| end <= reserved.payload_length);
+        if !fits || !self.is_open(reserved) {
+            return false;
+        }
+        copy_in_at(self.payload(reserved), offset, bytes);
+        true
+    }
+
+    /// Publishes a reservation. Returns false if it is stale.
+    pub fn publish(&mut self, reserved: Reservation) -> bool {
+        if !self.is_open(&reserved) {
+            return false;
+        }
+        self.claimed = false;
+        self.seal(&reserved);
+        self.flush();
+        true
+    }
+
+    /// Gives a reservation up; nothing of it will be seen. Returns false if it is stale.
+    pub fn cancel(&mut self, reserved: Reservation) -> bool {
+        if !self.is_open(&reserved) {
+            return false;
+        }
+        self.claimed = false;
+        self.counts.aborted += 1;
+        true
+    }
+
+    /// First byte of a reservation, for bindings that hand it to another language.
+    #[must_use]
+    pub fn payload_ptr(&self, reserved: &Reservation) -> Option<*mut u8> {
+        let index = reserved.index + HEADER_LENGTH;
+        self.is_open(reserved).then(|| self.buffer.as_ptr().wrapping_add(index))
+    }
+
+    #[inline]
+    fn reserve(&mut self, type_id: i32, payload_length: usize) -> Result<Reservation, Refusal> {
+        if self.claimed || type_id <= 0 || payload_length > self.payload_length_max || !self.end.is_ours() {
+            return Err(self.refusal(type_id, payload_length));
+        }
+        let length = frame_length(payload_length);
+        let room = self.geometry.contiguous(self.tail);
+        let padding = if length > room { room } else { 0 };
+        let end = self.tail + (padding + length) as u64;
+        if end - self.head_seen > self.window {
+            self.look_at_head(end)?;
+        }
+        let index = self.geometry.index(self.tail + padding as u64);
+        Ok(Reservation { position: self.tail, padding, index, type_id, payload_length })
+    }
+
+    #[cold]
+    fn refusal(&self, type_id: i32, payload_length: usize) -> Refusal {
+        if !self.end.is_ours() {
+            Refusal::Forked
+        } else if self.claimed {
+            Refusal::ClaimOpen
+        } else if type_id <= 0 {
+            Refusal::BadType
+        } else {
+            debug_assert!(payload_length > self.payload_length_max);
+            Refusal::TooLong
+        }
+    }
+
+    /// Acquire pairs with the consumer's release: its reads of the old frames are over before ours overwrite them.
+    #[cold]
+    fn look_at_head(&mut self, end: u64) -> Result<(), Refusal> {
+        let head = self.head_word.load(Ordering::Acquire);
+        if head < self.head_seen || head > self.published || !head.is_multiple_of(WORD as u64) {
+            self.counts.corrupt += 1;
+            return Err(Refusal::Corrupt);
+        }
+        self.head_seen = head;
+        if end - head <= self.window {
+            return Ok(());
+        }
+        // What a batch has written so far must be seen, or a consumer could not make room.
+        self.flush();
+        self.counts.back_pressured += 1;
+        Err(if self.consumer.has_left() { Refusal::Closed } else { Refusal::BackPressured })
+    }
+
+    #[inline]
+    fn fill(&mut self, reserved: &Reservation, payload: &[u8]) {
+        copy_in(self.payload(reserved), payload);
+        self.seal(reserved);
+    }
+
+    #[inline]
+    fn payload(&self, reserved: &Reservation) -> &[crate::sync::AtomicU64] {
+        let first = reserved.index / WORD + 1;
+        &self.buffer.words()[first..first + reserved.payload_length.div_ceil(WORD)]
+    }
+
+    /// Writes the headers of a frame. It is visible only when the tail is stored behind it.
+    #[inline]
+    fn seal(&mut self, reserved: &Reservation) {
+        let words = self.buffer.words();
+        let end = reserved.position + (reserved.padding + frame_length(reserved.payload_length)) as u64;
+        let header = data_header(reserved.payload_length, reserved.type_id);
+        words[reserved.index / WORD].store(header, Ordering::Relaxed);
+        if reserved.padding > 0 {
+            let index = self.geometry.index(reserved.position);
+            words[index / WORD].store(padding_header(reserved.padding), Ordering::Relaxed);
+        }
+        self.tail = end;
+        self.counts.frames += 1;
+        self.counts.payload_bytes += reserved.payload_length as u64;
+    }
+
+    /// Release pairs with the consumer's acquire of the tail: frames are whole before they can be seen.
+    #[inline]
+    fn flush(&mut self) {
+        if self.tail != self.published {
+            self.terminate();
+            self.tail_word.store(self.tail, Ordering::Release);
+            self.published = self.tail;
+            self.consumer_waiter.notify();
+        }
+    }
+
+    /// Behind the last frame stands a zero header, so that no stale bytes ever look like a frame. The window leaves room for it.
+    #[inline]
+    fn terminate(&self) {
+        self.buffer.words()[self.geometry.index(self.tail) / WORD].store(0, Ordering::Relaxed);
+    }
+
+    fn is_open(&self, reserved: &Reservation) -> bool {
+        self.claimed && reserved.position == self.tail && self.end.is_ours()
+    }
+
+    /// Position behind the last published frame: bytes since the ring was made.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.published
+    }
+
+    /// Longest payload, in bytes.
+    #[must_use]
+    pub fn payload_length_max(&self) -> usize {
+        self.payload_length_max
+    }
+
+    /// Who holds the other end. Asks the system where a process does: not for the hot path.
+    #[must_use]
+    pub fn consumer_state(&self) -> EndState {
+        self.consumer.state()
+    }
+
+    /// Says that this end is alive, for peers that cannot look it up; `now_ns` is any clock that both sides read.
+    #[cfg(not(loom))]
+    pub fn beat(&self, now_ns: u64) {
+        self.end.beat(now_ns);
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counts(&self) -> ProducerCounts {
+        self.counts
+    }
+}
+
+#[cfg(not(loom))]
+impl<G: Geometry> FrameProducer<G> {
+    /// Sleeps until there is room for a payload, a needless wake-up, or the end of `timeout`. Returns whether there is room now.
+    pub fn wait_for_room(&self, payload_length: usize, timeout: std::time::Duration) -> bool {
+        let length = frame_length(payload_length.min(self.payload_length_max));
+        let room = self.geometry.contiguous(self.tail);
+        let end = self.tail + (length + if length > room { room } else { 0 }) as u64;
+        let has_room = || end.saturating_sub(self.head_word.load(Ordering::Acquire)) <= self.window;
+        self.producer_waiter.wait(timeout, has_room)
+    }
+}
+
+/// Room in the ring, to be filled in place. It holds what earlier frames left until it is filled.
+#[derive(Debug)]
+#[must_use = "a claim that is dropped is aborted"]
+pub struct Claim<'a, G: Geometry> {
+    producer: &'a mut FrameProducer<G>,
+    reserved: Reservation,
+}
+
+impl<G: Geometry> Claim<'_, G> {
+    /// Bytes that can be written.
+    #[must_use]
+    pub fn payload_length(&self) -> usize {
+        self.reserved.payload_length
+    }
+
+    /// Writes a part.
+    ///
+    /// # Panics
+    /// If it does not fit.
+    pub fn put(&mut self, offset: usize, bytes: &[u8]) {
+        let fitted = self.producer.put(&self.reserved, offset, bytes);
+        assert!(fitted, "{} bytes at {offset} do not fit into {}", bytes.len(), self.reserved.payload_length);
+    }
+
+    /// Publishes it.
+    pub fn commit(self) {
+        self.producer.publish(self.reserved);
+    }
+
+    /// Gives it up, as dropping does.
+    pub fn abort(self) {}
+}
+
+impl<G: Geometry> Drop for Claim<'_, G> {
+    fn drop(&mut self) {
+        // Refused, and so without effect, after a commit.
+        self.producer.cancel(self.reserved);
+    }
+}

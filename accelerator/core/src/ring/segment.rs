@@ -1,0 +1,167 @@
+//! Metadata of a ring's segment: written once with the magic last, checked field by field on open.
+
+use std::time::SystemTime;
+
+use super::end::EndState;
+use super::page::{self, PAGE_LENGTH, Paged};
+use crate::Error;
+use crate::memory::process::ProcessIdentity;
+use crate::memory::{HugePages, Segment, SegmentDirectory, SegmentName, SegmentOptions};
+use crate::sync::Ordering;
+
+/// How a ring's segment is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CreateOptions {
+    /// Mapping options.
+    pub segment: SegmentOptions,
+    /// Replace a segment of this name whose creator and ends are all proven dead or have left.
+    pub replace_stale: bool,
+}
+
+/// What the first words of a page say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Metadata {
+    /// Term length or capacity in bytes; for the fixed ring, items.
+    pub(crate) length: u32,
+    pub(crate) item_length: u32,
+    pub(crate) slot_count: u32,
+}
+
+/// One kind of segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) magic: u64,
+    pub(crate) version: u32,
+    pub(crate) number: u32,
+    pub(crate) name: &'static str,
+    /// Bytes behind the page: owner slots and buffer. Refuses metadata that this kind does not allow.
+    pub(crate) lengths: fn(Metadata) -> Result<(usize, usize), Error>,
+    /// Offsets of the words that name who holds an end.
+    pub(crate) owners: fn(Metadata) -> Vec<usize>,
+}
+
+/// A segment whose metadata were checked.
+#[derive(Clone, Debug)]
+pub(crate) struct PagedSegment {
+    pub(crate) segment: Segment,
+    pub(crate) metadata: Metadata,
+    pub(crate) paged: Paged,
+    kind: Kind,
+}
+
+impl PagedSegment {
+    pub(crate) fn create(
+        directory: &SegmentDirectory,
+        name: &SegmentName,
+        kind: Kind,
+        metadata: Metadata,
+        options: CreateOptions,
+    ) -> Result<Self, Error> {
+        let (slots_length, buffer_length) = (kind.lengths)(metadata)?;
+        let _lock = if options.replace_stale { Some(directory.lock()?) } else { None };
+        let create = || {
+            let length = PAGE_LENGTH + slots_length + buffer_length;
+            Segment::create(directory, name, length, options.segment, |region| {
+                write(&Paged::split(region, slots_length, buffer_length), kind, metadata);
+            })
+        };
+        let segment = match create() {
+            Err(Error::AlreadyExists { .. }) if options.replace_stale && is_stale(directory, name, kind) => {
+                directory.unlink(name)?;
+                create()?
+            }
+            created => created?,
+        };
+        let paged = Paged::split(&segment.region(), slots_length, buffer_length);
+        Ok(Self { segment, metadata, paged, kind })
+    }
+
+    pub(crate) fn open(
+        directory: &SegmentDirectory,
+        name: &SegmentName,
+        kind: Kind,
+        options: SegmentOptions,
+    ) -> Result<Self, Error> {
+        let segment = Segment::open(directory, name, options)?;
+        let metadata = read(&segment, kind)?;
+        let (slots_length, buffer_length) = (kind.lengths)(metadata)?;
+        let expected = (PAGE_LENGTH + slots_length + buffer_length) as u64;
+        let actual = segment.length_bytes() as u64;
+        if expected != actual {
+            return Err(Error::TermLengthMismatch { name: name.to_string(), expected, actual });
+        }
+        let paged = Paged::split(&segment.region(), slots_length, buffer_length);
+        Ok(Self { segment, metadata, paged, kind })
+    }
+
+    /// The process that made the segment, where it said so.
+    pub(crate) fn creator(&self) -> EndState {
+        self.owner(page::CREATOR)
+    }
+
+    pub(crate) fn owner(&self, offset: usize) -> EndState {
+        EndState::of(self.paged.page.word(offset).load(Ordering::Acquire))
+    }
+
+    pub(crate) fn word(&self, offset: usize) -> u64 {
+        self.paged.page.word(offset).load(Ordering::Relaxed)
+    }
+
+    /// Nobody can use it any more: its creator is proven dead, and so is whoever held an end without leaving.
+    pub(crate) fn is_stale(&self) -> bool {
+        let creator_is_dead = matches!(self.creator(), EndState::Held(..)) && self.creator().is_free();
+        creator_is_dead && (self.kind.owners)(self.metadata).into_iter().all(|offset| self.owner(offset).is_free())
+    }
+
+    pub(crate) fn huge_pages(&self) -> &HugePages {
+        self.segment.huge_pages()
+    }
+}
+
+/// What cannot be opened is somebody else's matter, never stale.
+fn is_stale(directory: &SegmentDirectory, name: &SegmentName, kind: Kind) -> bool {
+    let options = SegmentOptions { pre_fault: false, huge_pages: false };
+    PagedSegment::open(directory, name, kind, options).is_ok_and(|found| found.is_stale())
+}
+
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+fn write(paged: &Paged, kind: Kind, metadata: Metadata) {
+    let page = &paged.page;
+    let epoch_ns = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos() as u64);
+    page.word(page::VERSION_AND_LENGTH).store(pair(kind.version, metadata.length), Ordering::Relaxed);
+    page.word(page::KIND_AND_ITEM).store(pair(kind.number, metadata.item_length), Ordering::Relaxed);
+    page.word(page::SLOTS).store(pair(metadata.slot_count, 0), Ordering::Relaxed);
+    page.word(page::CREATOR).store(ProcessIdentity::current().word(), Ordering::Relaxed);
+    page.word(page::EPOCH).store(epoch_ns, Ordering::Relaxed);
+    // Last, with release: whoever sees the magic sees all the rest.
+    page.word(page::MAGIC).store(kind.magic, Ordering::Release);
+}
+
+fn read(segment: &Segment, kind: Kind) -> Result<Metadata, Error> {
+    let name = segment.name().to_string();
+    let region = segment.region();
+    let magic = region.word(page::MAGIC).load(Ordering::Acquire);
+    if magic == 0 {
+        return Err(Error::NotReady { name });
+    }
+    if magic != kind.magic || region.length_bytes() < PAGE_LENGTH {
+        return Err(Error::InvalidChannel { name, kind: kind.name, expected: kind.magic, actual: magic });
+    }
+    let split = |offset: usize| {
+        let word = region.word(offset).load(Ordering::Relaxed);
+        (word as u32, (word >> 32) as u32)
+    };
+    let (version, length) = split(page::VERSION_AND_LENGTH);
+    if version != kind.version {
+        let hint = if version == 1 { " (the original layout, whose lengths leave out the header)" } else { "" };
+        return Err(Error::UnsupportedVersion { name, expected: kind.version, actual: version, hint });
+    }
+    let (number, item_length) = split(page::KIND_AND_ITEM);
+    if number != kind.number {
+        return Err(Error::WrongKind { name, expected: kind.name, actual: number });
+    }
+    Ok(Metadata { length, item_length, slot_count: split(page::SLOTS).0 })
+}

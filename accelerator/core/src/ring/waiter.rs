@@ -1,0 +1,106 @@
+//! Sleeping until the other side has done something, at next to no cost for the side that is awake.
+//!
+//! A waiter word is 0 while nobody sleeps. A sleeper sets its bit, runs the heavy fence, looks once more, and sleeps. A publisher
+//! stores its position, passes the light fence, and loads the word: that load is all it pays while nobody sleeps.
+//!
+//! | sleeper | publisher |
+//! |---|---|
+//! | waiter \|= SLEEPING | position = new (release) |
+//! | heavy fence | light fence |
+//! | position? | waiter? |
+//!
+//! With both fences one of the two last loads sees the other's store (`models/waiter.rs` tries every order).
+
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicU32;
+#[cfg(not(loom))]
+use std::time::Duration;
+
+use crate::memory::{Region, SharedWord, barrier};
+use crate::sync::Ordering;
+
+/// Somebody sleeps in the kernel on the lower half of the word.
+const SLEEPING: u64 = 1;
+/// Longest sleep where the fence of sleepers does not reach the publishers.
+#[cfg(not(loom))]
+const UNFENCED_SLEEP_MAX: Duration = Duration::from_millis(1);
+
+/// One waiter word of a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiter {
+    word: SharedWord,
+}
+
+impl Waiter {
+    pub(crate) fn new(page: &Region, offset: usize) -> Self {
+        Self { word: page.word(offset) }
+    }
+
+    /// Publisher: wakes whoever sleeps, after a position was stored.
+    #[inline]
+    pub(crate) fn notify(&self) {
+        barrier::light();
+        if self.word.load(Ordering::Relaxed) != 0 {
+            self.wake();
+        }
+    }
+
+    /// Sleeper: says that it will sleep. It must look once more for what it waits for before it does. The bit stays until the
+    /// next publisher clears it: others may sleep on the same word. Returns false where a publisher may miss it.
+    pub(crate) fn announce(&self) -> bool {
+        self.word.fetch_or(SLEEPING, Ordering::Relaxed);
+        barrier::heavy()
+    }
+
+    #[cold]
+    fn wake(&self) {
+        let bits = self.word.swap(0, Ordering::AcqRel);
+        if bits & SLEEPING != 0 {
+            self.wake_sleepers();
+        }
+    }
+
+    #[cfg(loom)]
+    fn wake_sleepers(&self) {}
+
+    #[cfg(loom)]
+    pub(crate) fn is_announced(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & SLEEPING != 0
+    }
+}
+
+#[cfg(not(loom))]
+impl Waiter {
+    /// Waits until `is_ready`, a wake-up (also a needless one) or the end of `timeout`. Returns what `is_ready` says last.
+    pub(crate) fn wait(&self, timeout: Duration, mut is_ready: impl FnMut() -> bool) -> bool {
+        if is_ready() {
+            return true;
+        }
+        let fenced = self.announce();
+        if !is_ready() {
+            self.sleep(if fenced { timeout } else { timeout.min(UNFENCED_SLEEP_MAX) });
+        }
+        is_ready()
+    }
+
+    /// The lower half of the word, where the bits are.
+    fn futex(&self) -> &AtomicU32 {
+        // SAFETY: the word is aligned and stays mapped; only its address and its value at rest are used by the kernel.
+        unsafe { AtomicU32::from_ptr(self.word.as_ptr().cast()) }
+    }
+
+    fn sleep(&self, timeout: Duration) {
+        let limit = rustix::time::Timespec::try_from(timeout).ok();
+        let expected = self.word.load(Ordering::Relaxed);
+        if expected & SLEEPING != 0 {
+            // Not private: the other side may be another process. Every error means "look again", which the caller does.
+            let flags = rustix::thread::futex::Flags::empty();
+            let _ = rustix::thread::futex::wait(self.futex(), flags, expected as u32, limit.as_ref());
+        }
+    }
+
+    fn wake_sleepers(&self) {
+        let flags = rustix::thread::futex::Flags::empty();
+        let _ = rustix::thread::futex::wake(self.futex(), flags, i32::MAX as u32);
+    }
+}
