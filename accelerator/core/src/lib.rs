@@ -8,7 +8,8 @@
 //! | [`counters`] | counters that other processes read |
 //! | [`agent`] | loops that work in turns, and idle strategies |
 //!
-//! Layouts: `proto/spec/0012-memory-segments-and-rings.md`. Nothing here starts a thread, reads a clock or logs;
+//! Layouts: `proto/spec/0012-memory-segments-and-rings.md`. Every atomic protocol has a loom model
+//! (`src/models/`). Nothing here logs;
 //! expected outcomes are values ([`ring::Refusal`], [`ring::Stop`]), the unexpected is an [`Error`].
 
 #[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
@@ -20,6 +21,8 @@ pub mod broadcast;
 pub mod counters;
 mod error;
 pub mod memory;
+#[cfg(all(test, loom))]
+mod models;
 pub mod ring;
 mod sync;
 

@@ -27,20 +27,24 @@
 
 mod layout;
 mod receiver;
+#[cfg(not(loom))]
+mod shared;
 mod transmitter;
 
 pub use layout::{CAPACITY_MIN, TRAILER_LENGTH, payload_length_max};
 pub use receiver::{Received, Receiver, ReceiverCounts};
+#[cfg(not(loom))]
+pub use shared::SharedBroadcast;
 pub use transmitter::{Transmitter, TransmitterCounts};
 
 use crate::Error;
-use crate::memory::Region;
+use crate::ring::page::Paged;
 
 /// A broadcast over memory of this process, for threads.
 ///
 /// # Errors
 /// [`Error::InvalidTermLength`] unless the capacity is a power of two from 512 bytes to 1 GiB.
 pub fn broadcast(capacity: usize) -> Result<(Transmitter, Receiver), Error> {
-    let region = Region::heap(layout::length(capacity)?);
-    Ok((Transmitter::over(&region, capacity)?, Receiver::over(&region, capacity)?))
+    let paged = Paged::heap(0, layout::length(capacity)?);
+    Ok((Transmitter::attach(&paged, capacity)?, Receiver::attach(&paged, capacity)?))
 }

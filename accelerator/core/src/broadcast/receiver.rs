@@ -5,6 +5,9 @@ use crate::Error;
 use crate::memory::Region;
 use crate::memory::words::{WORD, copy_out};
 use crate::ring::FrameBatch;
+use crate::ring::end::{EndState, Peer};
+use crate::ring::page::{self, Paged};
+use crate::ring::waiter::Waiter;
 use crate::sync::{Ordering, fence};
 
 /// Times that one call resynchronises before it lets its caller breathe: a transmitter may lap it again and again.
@@ -42,6 +45,8 @@ pub struct ReceiverCounts {
 pub struct Receiver {
     region: Region,
     trailer: Trailer,
+    waiter: Waiter,
+    transmitter: Peer,
     capacity: usize,
     cursor: u64,
     scratch: Vec<u8>,
@@ -60,15 +65,36 @@ impl Receiver {
     ///
     /// # Errors
     /// [`Error::InvalidTermLength`] on the capacity.
-    ///
-    /// # Panics
-    /// If the region is shorter than capacity and trailer.
-    pub(crate) fn over(region: &Region, capacity: usize) -> Result<Self, Error> {
-        let region = region.part(0, layout::length(capacity)?);
+    pub(super) fn attach(paged: &Paged, capacity: usize) -> Result<Self, Error> {
+        let region = paged.buffer.part(0, layout::length(capacity)?);
         let trailer = Trailer::of(&region, capacity);
         let cursor = trailer.tail.load(Ordering::Acquire) & !(HEADER_LENGTH as u64 - 1);
         let scratch = vec![0; layout::payload_length_max(capacity).next_multiple_of(WORD)];
-        Ok(Self { region, trailer, capacity, cursor, scratch, counts: ReceiverCounts::default() })
+        Ok(Self {
+            region,
+            trailer,
+            waiter: Waiter::new(&paged.page, page::CONSUMER_WAITER),
+            transmitter: Peer::new(&paged.page, page::PRODUCER_OWNER),
+            capacity,
+            cursor,
+            scratch,
+            counts: ReceiverCounts::default(),
+        })
+    }
+
+    /// Another receiver of the same transmitter, which begins behind the last record.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            region: self.region.clone(),
+            trailer: self.trailer.clone(),
+            waiter: self.waiter.clone(),
+            transmitter: self.transmitter.clone(),
+            capacity: self.capacity,
+            cursor: self.trailer.tail.load(Ordering::Acquire) & !(HEADER_LENGTH as u64 - 1),
+            scratch: vec![0; self.scratch.len()],
+            counts: ReceiverCounts::default(),
+        }
     }
 
     /// Whether there is something to read, or something was lost.
@@ -178,6 +204,12 @@ impl Receiver {
         Step::Lapped
     }
 
+    /// Who holds the writing end. Asks the system where a process does: not for the hot path.
+    #[must_use]
+    pub fn transmitter_state(&self) -> EndState {
+        self.transmitter.state()
+    }
+
     /// Position behind the last record that was read: bytes since the buffer was made.
     #[must_use]
     pub fn position(&self) -> u64 {
@@ -188,5 +220,13 @@ impl Receiver {
     #[must_use]
     pub fn counts(&self) -> ReceiverCounts {
         self.counts
+    }
+}
+
+#[cfg(not(loom))]
+impl Receiver {
+    /// Sleeps until there is something to read, a needless wake-up, or the end of `timeout`. Returns whether there is.
+    pub fn wait(&self, timeout: std::time::Duration) -> bool {
+        self.waiter.wait(timeout, || self.is_ready())
     }
 }

@@ -5,6 +5,9 @@ use crate::Error;
 use crate::memory::Region;
 use crate::memory::words::{WORD, copy_in};
 use crate::ring::Refusal;
+use crate::ring::end::End;
+use crate::ring::page::{self, Paged};
+use crate::ring::waiter::Waiter;
 use crate::sync::{Ordering, fence};
 
 /// What a transmitter counted since it was made.
@@ -21,6 +24,8 @@ pub struct TransmitterCounts {
 pub struct Transmitter {
     region: Region,
     trailer: Trailer,
+    waiter: Waiter,
+    end: End,
     capacity: usize,
     position: u64,
     counts: TransmitterCounts,
@@ -31,12 +36,11 @@ impl Transmitter {
     /// no receiver has trusted it, for the tail did not reach it.
     ///
     /// # Errors
-    /// [`Error::InvalidTermLength`] on the capacity; [`Error::CorruptChannel`] where the positions contradict each other.
-    ///
-    /// # Panics
-    /// If the region is shorter than capacity and trailer.
-    pub(crate) fn over(region: &Region, capacity: usize) -> Result<Self, Error> {
-        let region = region.part(0, layout::length(capacity)?);
+    /// [`Error::InvalidTermLength`] on the capacity; [`Error::EndTaken`]; [`Error::CorruptChannel`] where the positions
+    /// contradict each other.
+    pub(super) fn attach(paged: &Paged, capacity: usize) -> Result<Self, Error> {
+        let region = paged.buffer.part(0, layout::length(capacity)?);
+        let end = End::take(&paged.page, page::PRODUCER_OWNER, "transmitter")?;
         let trailer = Trailer::of(&region, capacity);
         let tail = trailer.tail.load(Ordering::Acquire);
         let intent = trailer.intent.load(Ordering::Relaxed);
@@ -45,7 +49,8 @@ impl Transmitter {
         if !sound {
             return Err(Error::CorruptChannel { head: tail, tail: intent, span: 2 * capacity as u64 });
         }
-        Ok(Self { region, trailer, capacity, position: tail, counts: TransmitterCounts::default() })
+        let waiter = Waiter::new(&paged.page, page::CONSUMER_WAITER);
+        Ok(Self { region, trailer, waiter, end, capacity, position: tail, counts: TransmitterCounts::default() })
     }
 
     /// Longest payload, in bytes.
@@ -54,12 +59,44 @@ impl Transmitter {
         layout::payload_length_max(self.capacity)
     }
 
-    /// Writes a record; receivers see it at once.
+    /// Writes a record, and wakes receivers that sleep.
     ///
     /// # Errors
-    /// [`Refusal::TooLong`] or [`Refusal::BadType`] (types are greater than 0); nothing is written then.
+    /// [`Refusal::TooLong`], [`Refusal::BadType`] (types are greater than 0) or [`Refusal::Forked`]; nothing is written then.
     #[inline]
     pub fn transmit(&mut self, type_id: i32, payload: &[u8]) -> Result<(), Refusal> {
+        self.write(type_id, payload)?;
+        self.waiter.notify();
+        Ok(())
+    }
+
+    /// Writes records one behind the other, and wakes receivers once. Returns how many were written: all before the first
+    /// that was refused, and why.
+    ///
+    /// # Errors
+    /// As [`Transmitter::transmit`], with the count in front.
+    pub fn transmit_batch<'a>(
+        &mut self,
+        records: impl IntoIterator<Item = (i32, &'a [u8])>,
+    ) -> Result<usize, (usize, Refusal)> {
+        let mut written = 0;
+        let mut refused = None;
+        for (type_id, payload) in records {
+            if let Err(refusal) = self.write(type_id, payload) {
+                refused = Some(refusal);
+                break;
+            }
+            written += 1;
+        }
+        self.waiter.notify();
+        refused.map_or(Ok(written), |refusal| Err((written, refusal)))
+    }
+
+    #[inline]
+    fn write(&mut self, type_id: i32, payload: &[u8]) -> Result<(), Refusal> {
+        if !self.end.is_ours() {
+            return Err(Refusal::Forked);
+        }
         if type_id <= 0 {
             return Err(Refusal::BadType);
         }

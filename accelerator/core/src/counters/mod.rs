@@ -15,7 +15,11 @@
 //! reader's eyes and nothing else; labels are read with their lengths checked.
 
 mod set;
+#[cfg(not(loom))]
+mod shared;
 mod standard;
 
 pub use set::{COUNTER_COUNT_DEFAULT, Counter, CounterSet, CounterValue, LABEL_LENGTH_MAX};
+#[cfg(not(loom))]
+pub use shared::SharedCounters;
 pub use standard::{STANDARD, StandardCounter, standard};

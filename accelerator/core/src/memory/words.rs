@@ -7,25 +7,32 @@ use crate::sync::{AtomicU64, Ordering};
 /// Bytes of one word.
 pub(crate) const WORD: usize = 8;
 
+/// Words that are copied without a look at the lengths in between: a message of 64 bytes.
+const BLOCK: usize = 8;
+
 /// Stores `bytes` into the words from their beginning; the rest of the last word becomes zero.
 ///
 /// # Panics
 /// If `words` is shorter than `bytes`.
 #[inline]
 pub(crate) fn copy_in(words: &[AtomicU64], bytes: &[u8]) {
-    let whole = bytes.len() / WORD;
-    let (body, rest) = words.split_at(whole);
-    let chunks = bytes.chunks_exact(WORD);
-    let tail = chunks.remainder();
-    for (word, chunk) in body.iter().zip(chunks) {
-        let mut value = [0; WORD];
-        value.copy_from_slice(chunk);
-        word.store(u64::from_le_bytes(value), Ordering::Relaxed);
-    }
+    let words = &words[..bytes.len().div_ceil(WORD)];
+    let (values, tail) = bytes.as_chunks::<WORD>();
     if !tail.is_empty() {
         let mut value = [0; WORD];
         value[..tail.len()].copy_from_slice(tail);
-        rest[0].store(u64::from_le_bytes(value), Ordering::Relaxed);
+        words[words.len() - 1].store(u64::from_le_bytes(value), Ordering::Relaxed);
+    }
+    let words = &words[..values.len()];
+    let (value_blocks, value_rest) = values.as_chunks::<BLOCK>();
+    let (word_blocks, word_rest) = words.as_chunks::<BLOCK>();
+    for (block, values) in word_blocks.iter().zip(value_blocks) {
+        for (word, value) in block.iter().zip(values) {
+            word.store(u64::from_le_bytes(*value), Ordering::Relaxed);
+        }
+    }
+    for (word, value) in word_rest.iter().zip(value_rest) {
+        word.store(u64::from_le_bytes(*value), Ordering::Relaxed);
     }
 }
 
@@ -52,16 +59,22 @@ pub(crate) fn copy_in_at(words: &[AtomicU64], offset: usize, bytes: &[u8]) {
 /// If `words` is shorter than `bytes`.
 #[inline]
 pub(crate) fn copy_out(words: &[AtomicU64], bytes: &mut [u8]) {
-    let whole = bytes.len() / WORD;
-    let (body, rest) = words.split_at(whole);
-    let mut chunks = bytes.chunks_exact_mut(WORD);
-    for (word, chunk) in body.iter().zip(&mut chunks) {
-        chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-    }
-    let tail = chunks.into_remainder();
+    let words = &words[..bytes.len().div_ceil(WORD)];
+    let (values, tail) = bytes.as_chunks_mut::<WORD>();
     if !tail.is_empty() {
-        let value = rest[0].load(Ordering::Relaxed).to_le_bytes();
+        let value = words[words.len() - 1].load(Ordering::Relaxed).to_le_bytes();
         tail.copy_from_slice(&value[..tail.len()]);
+    }
+    let words = &words[..values.len()];
+    let (value_blocks, value_rest) = values.as_chunks_mut::<BLOCK>();
+    let (word_blocks, word_rest) = words.as_chunks::<BLOCK>();
+    for (block, values) in word_blocks.iter().zip(value_blocks) {
+        for (word, value) in block.iter().zip(values) {
+            *value = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+    }
+    for (word, value) in word_rest.iter().zip(value_rest) {
+        *value = word.load(Ordering::Relaxed).to_le_bytes();
     }
 }
 

@@ -12,29 +12,35 @@
 
 mod batch;
 mod consumer;
-mod end;
+pub(crate) mod end;
 mod fixed;
 mod frame;
 mod geometry;
 mod log_buffer;
 mod mpsc;
 mod outcome;
-mod page;
+pub(crate) mod page;
 mod producer;
 #[cfg(not(loom))]
-mod segment;
+pub(crate) mod segment;
 #[cfg(not(loom))]
-mod shared;
+pub(crate) mod shared;
 #[cfg(not(loom))]
 mod shared_fixed;
 #[cfg(not(loom))]
 mod shared_mpsc;
 mod spsc;
-mod waiter;
+pub(crate) mod waiter;
 
 pub use batch::FrameBatch;
 pub use consumer::{Frame, FrameConsumer};
 pub use end::EndState;
+#[cfg(all(test, loom))]
+pub(crate) use end::End;
+#[cfg(all(test, loom))]
+pub(crate) use mpsc::Death;
+#[cfg(all(test, loom))]
+pub(crate) use waiter::Waiter;
 pub use fixed::{FixedConsumer, FixedGeometry, FixedProducer, fixed};
 pub use frame::{HEADER_LENGTH, PAYLOAD_LENGTH_MAX};
 pub use geometry::{CAPACITY_MIN, Geometry, LENGTH_MAX, RingGeometry, TERM_COUNT, TERM_LENGTH_MIN, TermGeometry};

@@ -22,7 +22,7 @@ pub enum Refusal {
 /// Why a poll ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stop {
-    /// As many frames as were asked for; there may be more.
+    /// As many frames as were asked for, or 64 frames of padding in a row: poll again.
     Limit,
     /// Everything that was published has been read.
     Empty,

@@ -21,6 +21,8 @@ pub const RING_VERSION: u32 = 1;
 pub(super) const KIND_SPSC: u32 = 1;
 pub(super) const KIND_MPSC: u32 = 2;
 pub(super) const KIND_FIXED: u32 = 3;
+pub(crate) const KIND_BROADCAST: u32 = 4;
+pub(crate) const KIND_COUNTERS: u32 = 5;
 
 fn no_slots(buffer_length: usize) -> (usize, usize) {
     (0, buffer_length)
@@ -45,7 +47,7 @@ const SPSC: Kind = Kind {
 };
 
 /// A length that does not fit its field becomes one that every check refuses.
-pub(super) fn field(length: usize) -> u32 {
+pub(crate) fn field(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
@@ -214,6 +216,6 @@ macro_rules! segment_of_a_ring {
         }
     };
 }
-pub(super) use segment_of_a_ring;
+pub(crate) use segment_of_a_ring;
 
 segment_of_a_ring!([G: Geometry] SharedFrames<G>);

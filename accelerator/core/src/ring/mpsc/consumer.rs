@@ -9,6 +9,7 @@ use super::super::frame::{Header, frame_length};
 use super::super::geometry::{Geometry, RingGeometry};
 use super::super::outcome::{ConsumerCounts, Polled, Stop};
 use super::super::page::{self, Paged};
+use super::super::producer::POSITION_MAX;
 use super::super::waiter::Waiter;
 use super::slots::Slots;
 use super::unblock::{Evidence, lost_claim};
@@ -74,7 +75,7 @@ impl MpscConsumer {
         let tail = self.tail_word.load(Ordering::Acquire);
         let goal = self.cleaning_word.load(Ordering::Acquire).max(self.head);
         let aligned = (self.head | goal | tail).is_multiple_of(WORD as u64);
-        if goal > tail || tail - self.head > self.geometry.span() || !aligned {
+        if goal > tail || tail - self.head > self.geometry.span() || !aligned || tail > POSITION_MAX {
             return Err(Error::CorruptChannel { head: self.head, tail, span: self.geometry.span() });
         }
         self.head = goal;

@@ -226,8 +226,8 @@ impl MpscProducer {
     #[inline]
     fn has_room(&mut self, tail: u64, taken: usize) -> Result<bool, Refusal> {
         let capacity = self.geometry.span();
-        let is_near = |head: u64| tail >= head && tail - head + taken as u64 <= capacity;
-        if is_near(self.head_seen) && tail.is_multiple_of(WORD as u64) && tail < POSITION_MAX {
+        let sound = tail < POSITION_MAX && tail.is_multiple_of(WORD as u64) && tail >= self.head_seen;
+        if sound && tail - self.head_seen + taken as u64 <= capacity {
             return Ok(true);
         }
         self.look_at_head(tail, taken)
@@ -309,7 +309,7 @@ impl MpscProducer {
         self.producer_waiter.wait(timeout, || {
             let tail = self.tail_word.load(Ordering::Acquire);
             let used = tail.saturating_sub(self.head_word.load(Ordering::Acquire));
-            used + length.min(self.geometry.contiguous(tail) as u64) <= self.geometry.span()
+            used.saturating_add(length.min(self.geometry.contiguous(tail) as u64)) <= self.geometry.span()
         })
     }
 

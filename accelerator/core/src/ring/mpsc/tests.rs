@@ -198,6 +198,7 @@ fn many_aborted_claims_in_a_row_are_walked_over() {
     while let Ok(claim) = producer.claim(1, 0) {
         claim.abort();
     }
+    assert_eq!(consumer.poll(1, |_, _| ()).stop, Stop::Limit, "a caller breathes in between");
     assert_eq!(consumer.poll(1, |_, _| ()).stop, Stop::Empty);
     assert_eq!((consumer.counts().padding_bytes, consumer.counts().corrupt), (512, 0));
 }

@@ -1,0 +1,43 @@
+//! `relay_accel._native`: the core's types as Python classes. What they mean is written in `python/relay_accel/_native.pyi`.
+//!
+//! Batches cross the border, not views: bytes are copied out of shared memory into memory that a Python object owns, so a
+//! `memoryview` never outlives what it shows. Whatever waits releases the interpreter's lock; no thread of Rust's own calls Python.
+#![allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps, reason = "PyO3 fixes the shape of methods")]
+#![allow(missing_docs, reason = "the stubs are the documentation, and a test compares both")]
+
+mod batch;
+mod broadcast;
+mod claim;
+mod consumer;
+mod counters;
+mod errors;
+mod fixed;
+mod memory;
+mod producer;
+mod segments;
+mod state;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    errors::register(module)?;
+    segments::register(module)?;
+    module.add_class::<batch::Batch>()?;
+    module.add_class::<producer::Producer>()?;
+    module.add_class::<claim::Claim>()?;
+    module.add_class::<consumer::Consumer>()?;
+    module.add_class::<fixed::FixedRing>()?;
+    module.add_class::<fixed::FixedProducer>()?;
+    module.add_class::<fixed::FixedConsumer>()?;
+    module.add_class::<memory::Ring>()?;
+    module.add_class::<memory::Channel>()?;
+    module.add_class::<memory::MpscRing>()?;
+    module.add_class::<broadcast::Broadcast>()?;
+    module.add_class::<broadcast::Transmitter>()?;
+    module.add_class::<broadcast::Receiver>()?;
+    module.add_class::<counters::Counters>()?;
+    module.add_class::<counters::Counter>()?;
+    Ok(())
+}

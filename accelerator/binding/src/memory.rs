@@ -1,0 +1,285 @@
+//! Rings and channels: made on the heap for threads, or by name for processes.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use relay_accel_core::memory::HugePages;
+use relay_accel_core::ring::{
+    FrameConsumer, FrameProducer, IpcChannel, Mpsc, RingGeometry, SharedMpscRing, SharedRing, TermGeometry, log_buffer, spsc,
+};
+
+use crate::consumer::{self, Consumer};
+use crate::errors::raised;
+use crate::producer::{self, Producer};
+use crate::segments::{created, mapped, place};
+use crate::state::described;
+
+/// What came of asking for huge pages, in words.
+pub(crate) fn pages(of: &HugePages) -> String {
+    match of {
+        HugePages::NotAsked => "not asked for".into(),
+        HugePages::Advised { mapped_bytes } => format!("{mapped_bytes} bytes in huge pages"),
+        HugePages::Unavailable { reason } => format!("unavailable: {reason}"),
+    }
+}
+
+/// What every named segment can be asked.
+macro_rules! named_segment {
+    ($class:ident, $field:ident) => {
+        #[pymethods]
+        impl $class {
+            #[getter]
+            fn name(&self) -> Option<String> {
+                self.$field.as_ref().map(|_| self.name.clone())
+            }
+
+            #[getter]
+            fn epoch_ns(&self) -> PyResult<u64> {
+                Ok(self.shared()?.epoch_ns())
+            }
+
+            fn creator(&self) -> PyResult<(&'static str, u32)> {
+                Ok(crate::state::described(self.shared()?.creator()))
+            }
+
+            #[getter]
+            fn is_stale(&self) -> PyResult<bool> {
+                Ok(self.shared()?.is_stale())
+            }
+
+            #[getter]
+            fn is_named(&self) -> PyResult<bool> {
+                Ok(self.shared()?.is_named())
+            }
+
+            fn unlink(&self, py: Python<'_>) -> PyResult<bool> {
+                self.shared()?.unlink().map_err(|error| crate::errors::raised(py, error))
+            }
+
+            fn verify_length(&self, py: Python<'_>) -> PyResult<()> {
+                self.shared()?.verify_length().map_err(|error| crate::errors::raised(py, error))
+            }
+
+            #[getter]
+            fn huge_pages(&self) -> PyResult<String> {
+                Ok(crate::memory::pages(self.shared()?.huge_pages()))
+            }
+        }
+    };
+}
+pub(crate) use named_segment;
+
+pub(crate) fn not_shared() -> PyErr {
+    PyValueError::new_err("expected a named segment; this one is memory of this process alone")
+}
+
+/// An end of a ring on the heap is there once: it is taken, and given back by nobody.
+fn taken(what: &str) -> PyErr {
+    PyValueError::new_err(format!("the {what} of this ring was taken already; a named ring gives it back when it is closed"))
+}
+
+macro_rules! ring_class {
+    ($class:ident, $shared:ident, $geometry:ident, $heap:path, $variant:ident, $length:ident) => {
+        #[pyclass(module = "relay_accel")]
+        pub(crate) struct $class {
+            name: String,
+            shared: Option<$shared>,
+            producer: Option<FrameProducer<$geometry>>,
+            consumer: Option<FrameConsumer<$geometry>>,
+            length: usize,
+        }
+
+        impl $class {
+            fn shared(&self) -> PyResult<&$shared> {
+                self.shared.as_ref().ok_or_else(not_shared)
+            }
+
+            fn over(name: &str, shared: $shared) -> Self {
+                let length = shared.$length();
+                Self { name: name.into(), shared: Some(shared), producer: None, consumer: None, length }
+            }
+        }
+
+        #[pymethods]
+        impl $class {
+            #[staticmethod]
+            fn heap(py: Python<'_>, length: usize) -> PyResult<Self> {
+                let (producer, consumer) = $heap(length).map_err(|error| raised(py, error))?;
+                Ok(Self { name: String::new(), shared: None, producer: Some(producer), consumer: Some(consumer), length })
+            }
+
+            #[staticmethod]
+            #[pyo3(signature = (name, length, *, directory=None, pre_fault=true, huge_pages=false, replace_stale=false))]
+            fn create(
+                py: Python<'_>,
+                name: &str,
+                length: usize,
+                directory: Option<&str>,
+                pre_fault: bool,
+                huge_pages: bool,
+                replace_stale: bool,
+            ) -> PyResult<Self> {
+                let (directory, segment) = place(py, directory, name)?;
+                let options = created(pre_fault, huge_pages, replace_stale);
+                $shared::create(&directory, &segment, length, options)
+                    .map(|shared| Self::over(name, shared))
+                    .map_err(|error| raised(py, error))
+            }
+
+            #[staticmethod]
+            #[pyo3(signature = (name, *, directory=None, pre_fault=true, huge_pages=false))]
+            fn open(
+                py: Python<'_>,
+                name: &str,
+                directory: Option<&str>,
+                pre_fault: bool,
+                huge_pages: bool,
+            ) -> PyResult<Self> {
+                let (directory, segment) = place(py, directory, name)?;
+                $shared::open(&directory, &segment, mapped(pre_fault, huge_pages))
+                    .map(|shared| Self::over(name, shared))
+                    .map_err(|error| raised(py, error))
+            }
+
+            fn producer(&mut self, py: Python<'_>) -> PyResult<Producer> {
+                let end = match &self.shared {
+                    Some(shared) => shared.producer().map_err(|error| raised(py, error))?,
+                    None => self.producer.take().ok_or_else(|| taken("producer"))?,
+                };
+                Ok(Producer::of(producer::End::$variant(end)))
+            }
+
+            fn consumer(&mut self, py: Python<'_>) -> PyResult<Consumer> {
+                let end = match &self.shared {
+                    Some(shared) => shared.consumer().map_err(|error| raised(py, error))?,
+                    None => self.consumer.take().ok_or_else(|| taken("consumer"))?,
+                };
+                Ok(Consumer::of(consumer::End::$variant(end)))
+            }
+
+            fn producer_state(&self) -> PyResult<(&'static str, u32)> {
+                Ok(described(self.shared()?.producer_state()))
+            }
+
+            fn consumer_state(&self) -> PyResult<(&'static str, u32)> {
+                Ok(described(self.shared()?.consumer_state()))
+            }
+
+            fn beats_ns(&self) -> PyResult<(u64, u64)> {
+                Ok(self.shared()?.beats_ns())
+            }
+
+            #[getter]
+            fn length(&self) -> usize {
+                self.length
+            }
+        }
+
+        named_segment!($class, shared);
+    };
+}
+
+ring_class!(Ring, SharedRing, RingGeometry, spsc, Ring, capacity);
+ring_class!(Channel, IpcChannel, TermGeometry, log_buffer, Terms, term_length);
+
+#[pyclass(module = "relay_accel")]
+pub(crate) struct MpscRing {
+    name: String,
+    shared: Option<SharedMpscRing>,
+    heap: Option<Mpsc>,
+}
+
+impl MpscRing {
+    fn shared(&self) -> PyResult<&SharedMpscRing> {
+        self.shared.as_ref().ok_or_else(not_shared)
+    }
+
+    fn over(name: &str, shared: SharedMpscRing) -> Self {
+        Self { name: name.into(), shared: Some(shared), heap: None }
+    }
+}
+
+#[pymethods]
+impl MpscRing {
+    #[staticmethod]
+    #[pyo3(signature = (length, *, slots=32))]
+    fn heap(py: Python<'_>, length: usize, slots: usize) -> PyResult<Self> {
+        let heap = Mpsc::heap(length, slots).map_err(|error| raised(py, error))?;
+        Ok(Self { name: String::new(), shared: None, heap: Some(heap) })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (name, length, *, slots=32, directory=None, pre_fault=true, huge_pages=false, replace_stale=false))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn create(
+        py: Python<'_>,
+        name: &str,
+        length: usize,
+        slots: usize,
+        directory: Option<&str>,
+        pre_fault: bool,
+        huge_pages: bool,
+        replace_stale: bool,
+    ) -> PyResult<Self> {
+        let (directory, segment) = place(py, directory, name)?;
+        SharedMpscRing::create(&directory, &segment, length, slots, created(pre_fault, huge_pages, replace_stale))
+            .map(|shared| Self::over(name, shared))
+            .map_err(|error| raised(py, error))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (name, *, directory=None, pre_fault=true, huge_pages=false))]
+    fn open(
+        py: Python<'_>,
+        name: &str,
+        directory: Option<&str>,
+        pre_fault: bool,
+        huge_pages: bool,
+    ) -> PyResult<Self> {
+        let (directory, segment) = place(py, directory, name)?;
+        SharedMpscRing::open(&directory, &segment, mapped(pre_fault, huge_pages))
+            .map(|shared| Self::over(name, shared))
+            .map_err(|error| raised(py, error))
+    }
+
+    fn producer(&self, py: Python<'_>) -> PyResult<Producer> {
+        let end = match (&self.shared, &self.heap) {
+            (Some(shared), _) => shared.producer(),
+            (_, Some(heap)) => heap.producer(),
+            _ => return Err(not_shared()),
+        };
+        Ok(Producer::of(producer::End::Many(end.map_err(|error| raised(py, error))?)))
+    }
+
+    fn consumer(&self, py: Python<'_>) -> PyResult<Consumer> {
+        let end = match (&self.shared, &self.heap) {
+            (Some(shared), _) => shared.consumer(),
+            (_, Some(heap)) => heap.consumer(),
+            _ => return Err(not_shared()),
+        };
+        Ok(Consumer::of(consumer::End::Many(end.map_err(|error| raised(py, error))?)))
+    }
+
+    fn consumer_state(&self) -> PyResult<(&'static str, u32)> {
+        Ok(described(self.shared()?.consumer_state()))
+    }
+
+    #[getter]
+    fn length(&self) -> usize {
+        match (&self.shared, &self.heap) {
+            (Some(shared), _) => shared.capacity(),
+            (_, Some(heap)) => heap.capacity(),
+            _ => 0,
+        }
+    }
+
+    #[getter]
+    fn slots(&self) -> usize {
+        match (&self.shared, &self.heap) {
+            (Some(shared), _) => shared.slot_count(),
+            (_, Some(heap)) => heap.slot_count(),
+            _ => 0,
+        }
+    }
+}
+
+named_segment!(MpscRing, shared);

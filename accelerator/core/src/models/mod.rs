@@ -1,0 +1,15 @@
+//! Loom models: every order in which the threads of a protocol may run, with small rings.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p relay-accel-core --lib models`
+
+mod ends;
+mod mpsc;
+mod rings;
+mod waiter;
+
+/// Tries every order with at most `preemptions` forced switches; most mistakes need two.
+fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(body);
+}

@@ -1,0 +1,98 @@
+"""Memory between threads and processes: rings, channels, broadcast and counters over a Rust core.
+
+Everything is made on the heap for threads (``Ring.heap(65536)``) or by name for processes that were started separately
+(``Ring.create("ticks", 65536)`` in one, ``Ring.open("ticks")`` in the other). Expected outcomes are values
+(:class:`Outcome`, ``None``, ``Batch.stop``); exceptions are for the unexpected, all of them :class:`AccelError` with a
+stable ``code``, or ValueError and RuntimeError for misuse.
+
+Example::
+
+    ring = relay_accel.Ring.create("ticks", 1 << 20, replace_stale=True)
+    with ring.producer() as producer:
+        producer.offer(b"hello", type_id=7)
+"""
+
+from __future__ import annotations
+
+from relay_accel._native import (
+    AccelError,
+    AccessError,
+    ArgumentError,
+    Batch,
+    Broadcast,
+    BusyError,
+    Channel,
+    Claim,
+    Consumer,
+    Counter,
+    Counters,
+    FixedConsumer,
+    FixedProducer,
+    FixedRing,
+    MpscRing,
+    Producer,
+    Receiver,
+    Ring,
+    SegmentError,
+    StorageError,
+    Transmitter,
+    __version__,
+    default_directory,
+    segment_names,
+    unlink,
+)
+from relay_accel.agents import (
+    Agent,
+    AgentRunner,
+    Backoff,
+    BusySpin,
+    CompositeAgent,
+    DutyCycle,
+    IdleStrategy,
+    NoOp,
+    Sleeping,
+    Yielding,
+)
+from relay_accel.outcome import Outcome
+from relay_accel.records import RecordPublisher, RecordSubscriber
+
+__all__ = [
+    "AccelError",
+    "AccessError",
+    "Agent",
+    "AgentRunner",
+    "ArgumentError",
+    "Backoff",
+    "Batch",
+    "Broadcast",
+    "BusyError",
+    "BusySpin",
+    "Channel",
+    "Claim",
+    "CompositeAgent",
+    "Consumer",
+    "Counter",
+    "Counters",
+    "DutyCycle",
+    "FixedConsumer",
+    "FixedProducer",
+    "FixedRing",
+    "IdleStrategy",
+    "MpscRing",
+    "NoOp",
+    "Outcome",
+    "Producer",
+    "Receiver",
+    "RecordPublisher",
+    "RecordSubscriber",
+    "Ring",
+    "SegmentError",
+    "Sleeping",
+    "StorageError",
+    "Transmitter",
+    "Yielding",
+    "__version__",
+    "default_directory",
+    "segment_names",
+    "unlink",
+]

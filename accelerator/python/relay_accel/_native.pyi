@@ -1,0 +1,687 @@
+"""The compiled part. Lengths are bytes, times nanoseconds unless a name says otherwise, timeouts seconds.
+
+A timeout of None is a day. Ends (producers, consumers, transmitters, receivers) are each for one thread at a time: a
+call while another waits in the same end raises RuntimeError. A named ring's end that is held by a living process cannot
+be taken (:class:`BusyError`, ``END_TAKEN``); it is given back by ``close()``, at the end of the object, and when its
+process is proven dead. After a fork an end belongs to the parent: its use in the child raises RuntimeError.
+
+Layouts: proto/spec/0012.
+"""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Literal, final
+
+from typing_extensions import Buffer, Self  # noqa: UP035
+
+__all__ = [
+    "AccelError",
+    "AccessError",
+    "ArgumentError",
+    "Batch",
+    "Broadcast",
+    "BusyError",
+    "Channel",
+    "Claim",
+    "Consumer",
+    "Counter",
+    "Counters",
+    "FixedConsumer",
+    "FixedProducer",
+    "FixedRing",
+    "MpscRing",
+    "Producer",
+    "Receiver",
+    "Ring",
+    "SegmentError",
+    "StorageError",
+    "Transmitter",
+    "__version__",
+    "default_directory",
+    "segment_names",
+    "unlink",
+]
+
+__version__: str
+
+_State = Literal["vacant", "left", "alive", "dead", "unknown"]
+_Stop = Literal["limit", "empty", "in_progress", "closed", "corrupt"]
+
+class AccelError(Exception):
+    """Root of all errors of segments and ends."""
+
+    code: str
+
+class ArgumentError(AccelError):
+    """A name, length or count is not allowed: INVALID_ARGUMENT, INVALID_NAME, INVALID_TERM_LENGTH."""
+
+class SegmentError(AccelError):
+    """The bytes are not what they should be.
+
+    Codes: INVALID_CHANNEL, UNSUPPORTED_VERSION, WRONG_KIND, TERM_LENGTH_MISMATCH, CORRUPT_CHANNEL.
+    """
+
+class BusyError(AccelError):
+    """Try again, or end the other: NOT_READY, END_TAKEN, NO_FREE_SLOT."""
+
+class StorageError(AccelError):
+    """ALREADY_EXISTS, NOT_FOUND, NO_SPACE, SYSTEM."""
+
+class AccessError(AccelError):
+    """Directory or file belong to somebody else, or others may write to them: ACCESS_DENIED."""
+
+def default_directory() -> str:
+    """Return where named segments lie when nothing else is said: below /dev/shm, for this user alone."""
+
+def segment_names(*, directory: str | None = None) -> list[str]:
+    """Return the names in a directory, sorted."""
+
+def unlink(name: str, *, directory: str | None = None) -> bool:
+    """Remove a name; who has the segment open keeps it. Return whether there was one."""
+
+@final
+class Batch(Sequence[bytes]):
+    """Messages that were read, in memory of their own. Offers its payloads end to end as a read-only buffer.
+
+    ``numpy.frombuffer(batch, dtype)`` is an array over that buffer, without a copy.
+    """
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> bytes: ...  # type: ignore[override]
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def type_id(self, index: int) -> int:
+        """Return the type of a message."""
+
+    def payloads(self) -> list[bytes]:
+        """Return all payloads."""
+
+    def messages(self) -> list[tuple[int, bytes]]:
+        """Return type and payload of all messages."""
+
+    @property
+    def ends(self) -> list[int]:
+        """Where each payload ends in the buffer; it begins where the one before ends."""
+
+    @property
+    def type_ids(self) -> list[int]:
+        """The type of each message."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all payloads."""
+
+    @property
+    def stop(self) -> _Stop:
+        """Why the poll ended.
+
+        ``limit`` (there may be more), ``empty``, ``in_progress`` (a claim is open), ``closed`` (read to the end, and
+        the producer has left), ``corrupt`` (make the ring anew).
+        """
+
+    @property
+    def lapped(self) -> bool:
+        """Of a broadcast: whether messages were overwritten before they could be read."""
+
+class _Named:
+    @property
+    def name(self) -> str | None:
+        """Name of the segment; None on the heap."""
+
+    @property
+    def epoch_ns(self) -> int:
+        """When the segment was made, since 1970: tells it from a later one of the same name."""
+
+    def creator(self) -> tuple[_State, int]:
+        """Return state and process id of who made the segment."""
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether its creator and all who held an end are proven dead or have left."""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the name still leads to this segment."""
+
+    def unlink(self) -> bool:
+        """Remove the name if it still leads here; return whether it did."""
+
+    def verify_length(self) -> None:
+        """Raise SegmentError (TERM_LENGTH_MISMATCH) when the file was cut: stop using it then."""
+
+    @property
+    def huge_pages(self) -> str:
+        """What came of asking for huge pages, in words."""
+
+@final
+class Ring(_Named):
+    """A byte ring of one producer and one consumer. Capacity: a power of two from 64 bytes to 1 GiB."""
+
+    @staticmethod
+    def heap(length: int) -> Ring:
+        """Make a ring of this process, for threads; each end can be taken once."""
+
+    @staticmethod
+    def create(
+        name: str,
+        length: int,
+        *,
+        directory: str | None = None,
+        pre_fault: bool = True,
+        huge_pages: bool = False,
+        replace_stale: bool = False,
+    ) -> Ring:
+        """Make a named ring.
+
+        Args:
+            name: 1 to 128 of ``a-z 0-9 . _ -``, the first no dot.
+            length: capacity in bytes.
+            directory: made 0700 where it does not exist.
+            pre_fault: touch every page now, so that no message pays for it.
+            huge_pages: ask for them; :attr:`huge_pages` tells what came of it.
+            replace_stale: replace a segment of this name that nobody can use any more.
+
+        Raises:
+            StorageError: ALREADY_EXISTS, NO_SPACE (all memory is taken here, never later).
+            ArgumentError, AccessError: see there.
+        """
+
+    @staticmethod
+    def open(name: str, *, directory: str | None = None, pre_fault: bool = True, huge_pages: bool = False) -> Ring:
+        """Open a named ring; the length is its creator's.
+
+        Raises:
+            StorageError: NOT_FOUND.
+            SegmentError: it is something else, or damaged.
+        """
+
+    def producer(self) -> Producer:
+        """Take the writing end.
+
+        Raises:
+            BusyError: END_TAKEN.
+            ValueError: that of a ring on the heap was taken before.
+        """
+
+    def consumer(self) -> Consumer:
+        """Take the reading end; it goes on where the last one released. Raises as :meth:`producer`."""
+
+    def producer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the writing end."""
+
+    def consumer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the reading end."""
+
+    def beats_ns(self) -> tuple[int, int]:
+        """Return when producer and consumer last called ``beat()``, since 1970; 0 for never."""
+
+    @property
+    def length(self) -> int:
+        """Capacity in bytes; of a channel the length of one of its three terms."""
+
+@final
+class Channel(_Named):
+    """A log buffer of three terms. Term length: a power of two from 4,096 bytes to 1 GiB."""
+
+    @staticmethod
+    def heap(length: int) -> Channel:
+        """Make a channel of this process; see :meth:`Ring.heap`."""
+
+    @staticmethod
+    def create(
+        name: str,
+        length: int,
+        *,
+        directory: str | None = None,
+        pre_fault: bool = True,
+        huge_pages: bool = False,
+        replace_stale: bool = False,
+    ) -> Channel:
+        """Make a named channel of three terms of ``length`` bytes; see :meth:`Ring.create`."""
+
+    @staticmethod
+    def open(name: str, *, directory: str | None = None, pre_fault: bool = True, huge_pages: bool = False) -> Channel:
+        """Open a named channel; see :meth:`Ring.open`."""
+
+    def producer(self) -> Producer:
+        """Take the writing end; see :meth:`Ring.producer`."""
+
+    def consumer(self) -> Consumer:
+        """Take the reading end; see :meth:`Ring.consumer`."""
+
+    def producer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the writing end."""
+
+    def consumer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the reading end."""
+
+    def beats_ns(self) -> tuple[int, int]:
+        """Return when producer and consumer last called ``beat()``, since 1970; 0 for never."""
+
+    @property
+    def length(self) -> int:
+        """Bytes of one term."""
+
+@final
+class MpscRing(_Named):
+    """A byte ring of many producers, who come and go, and one consumer."""
+
+    @staticmethod
+    def heap(length: int, *, slots: int = 32) -> MpscRing:
+        """Make a ring of this process; ``slots`` is how many producers it can have at a time."""
+
+    @staticmethod
+    def create(
+        name: str,
+        length: int,
+        *,
+        slots: int = 32,
+        directory: str | None = None,
+        pre_fault: bool = True,
+        huge_pages: bool = False,
+        replace_stale: bool = False,
+    ) -> MpscRing:
+        """Make a named ring; see :meth:`Ring.create`."""
+
+    @staticmethod
+    def open(name: str, *, directory: str | None = None, pre_fault: bool = True, huge_pages: bool = False) -> MpscRing:
+        """Open a named ring; see :meth:`Ring.open`."""
+
+    def producer(self) -> Producer:
+        """Take a producer's slot.
+
+        Raises:
+            BusyError: NO_FREE_SLOT.
+        """
+
+    def consumer(self) -> Consumer:
+        """Take the reading end; see :meth:`Ring.consumer`."""
+
+    def consumer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the reading end."""
+
+    @property
+    def length(self) -> int:
+        """Capacity in bytes."""
+
+    @property
+    def slots(self) -> int:
+        """How many producers it can have at a time."""
+
+@final
+class Producer:
+    """A writing end."""
+
+    def offer(self, payload: Buffer, type_id: int = 1) -> int:
+        """Write one message; return an :class:`~relay_accel.Outcome`.
+
+        Args:
+            payload: bytes, or any contiguous buffer; empty works.
+            type_id: greater than 0.
+        """
+
+    def offer_batch(self, payloads: list[bytes], type_id: int = 1) -> tuple[int, int]:
+        """Write messages and show them together; return how many, and the outcome of the one after."""
+
+    def offer_records(self, records: Buffer, record_length: int, type_id: int = 1) -> tuple[int, int]:
+        """Write each ``record_length`` bytes of a buffer as one message; return as :meth:`offer_batch`."""
+
+    def claim(self, length: int, type_id: int = 1) -> Claim | None:
+        """Take room to be filled in parts; None when the ring is full now.
+
+        Raises:
+            ValueError: longer than this ring ever takes.
+            RuntimeError: another claim is open.
+        """
+
+    def wait_for_room(self, length: int = 0, timeout: float | None = None) -> bool:
+        """Sleep until a payload of ``length`` bytes fits; return whether it does now. Lets other threads run."""
+
+    @property
+    def payload_length_max(self) -> int:
+        """Longest payload that this ring takes."""
+
+    @property
+    def position(self) -> int:
+        """Bytes published since the ring was made. Raises ValueError for one producer of many."""
+
+    def consumer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the reading end."""
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return frames, payload_bytes, back_pressured, aborted and corrupt since the end was made."""
+
+    def beat(self) -> None:
+        """Note in the segment that this end is alive now."""
+
+    def close(self) -> None:
+        """Give the end back; the consumer sees it when everything was read."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
+
+@final
+class Claim:
+    """Room in a ring. Leaving the ``with`` block commits it; an exception in the block, or forgetting it, aborts it."""
+
+    def __len__(self) -> int: ...
+    def put(self, payload: Buffer, offset: int = 0) -> None:
+        """Write a part.
+
+        Raises:
+            IndexError: it does not fit.
+            RuntimeError: the claim is over.
+        """
+
+    def commit(self) -> None:
+        """Show the message to the consumer. Raises RuntimeError when the claim is over."""
+
+    def abort(self) -> None:
+        """Give the room up."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None
+    ) -> None: ...
+
+@final
+class Consumer:
+    """The reading end."""
+
+    def take(self) -> bytes | None:
+        """Return the next payload, or None: :attr:`stop` says why."""
+
+    def take_message(self) -> tuple[int, bytes] | None:
+        """Return type and payload of the next message, or None."""
+
+    def poll_batch(self, limit: int = 1024) -> Batch:
+        """Return at most so many messages."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Sleep until there is something to read; return whether there is. Lets other threads run."""
+
+    @property
+    def stop(self) -> _Stop:
+        """Why the last poll ended."""
+
+    @property
+    def position(self) -> int:
+        """Bytes read since the ring was made."""
+
+    def unblock(self) -> bool:
+        """Skip the claim of a producer that is proven dead; return whether there was one."""
+
+    def producer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the writing end."""
+
+    def producer_states(self) -> list[tuple[_State, int]]:
+        """Return the same of all producers."""
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return frames, payload_bytes, padding_bytes, unblocked and corrupt since the end was made."""
+
+    def beat(self) -> None:
+        """Note in the segment that this end is alive now."""
+
+    def close(self) -> None:
+        """Give the end back."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
+
+@final
+class FixedRing(_Named):
+    """A ring of items of one size: whole batches are pushed and popped with one release."""
+
+    @staticmethod
+    def heap(item_length: int, item_count: int) -> FixedRing:
+        """Make a ring of this process; ``item_count`` is a power of two."""
+
+    @staticmethod
+    def create(
+        name: str,
+        item_length: int,
+        item_count: int,
+        *,
+        directory: str | None = None,
+        pre_fault: bool = True,
+        huge_pages: bool = False,
+        replace_stale: bool = False,
+    ) -> FixedRing:
+        """Make a named ring; see :meth:`Ring.create`."""
+
+    @staticmethod
+    def open(name: str, *, directory: str | None = None, pre_fault: bool = True, huge_pages: bool = False) -> FixedRing:
+        """Open a named ring; see :meth:`Ring.open`."""
+
+    def producer(self) -> FixedProducer:
+        """Take the writing end; see :meth:`Ring.producer`."""
+
+    def consumer(self) -> FixedConsumer:
+        """Take the reading end; see :meth:`Ring.consumer`."""
+
+    def producer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the writing end."""
+
+    def consumer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the reading end."""
+
+    @property
+    def item_length(self) -> int:
+        """Bytes of one item."""
+
+    @property
+    def item_count(self) -> int:
+        """Items that fit."""
+
+@final
+class FixedProducer:
+    """A writing end of items."""
+
+    def push(self, items: Buffer) -> int:
+        """Push whole items; return how many were taken, from the first on, or an outcome below 0 for none.
+
+        Raises:
+            ValueError: the buffer is no whole number of items.
+        """
+
+    @property
+    def item_length(self) -> int:
+        """Bytes of one item."""
+
+    @property
+    def position(self) -> int:
+        """Items pushed since the ring was made."""
+
+    def consumer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the reading end."""
+
+    def close(self) -> None:
+        """Give the end back."""
+
+@final
+class FixedConsumer:
+    """The reading end of items."""
+
+    def pop(self) -> bytes | None:
+        """Return the next item, or None."""
+
+    def pop_batch(self, limit: int = 1024) -> Batch:
+        """Return at most so many items, and at most 64 MiB of them."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Sleep until there is something; return whether there is. Lets other threads run."""
+
+    @property
+    def item_length(self) -> int:
+        """Bytes of one item."""
+
+    @property
+    def position(self) -> int:
+        """Items popped since the ring was made."""
+
+    def producer_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the writing end."""
+
+    def close(self) -> None:
+        """Give the end back."""
+
+@final
+class Broadcast(_Named):
+    """One transmitter that waits for nobody, any number of receivers. Capacity: a power of two, 512 bytes to 1 GiB."""
+
+    @staticmethod
+    def heap(length: int) -> tuple[Transmitter, Receiver]:
+        """Make a broadcast of this process, for threads; more receivers by :meth:`Receiver.another`."""
+
+    @staticmethod
+    def create(
+        name: str,
+        length: int,
+        *,
+        directory: str | None = None,
+        pre_fault: bool = True,
+        huge_pages: bool = False,
+        replace_stale: bool = False,
+    ) -> Broadcast:
+        """Make a named broadcast; see :meth:`Ring.create`."""
+
+    @staticmethod
+    def open(name: str, *, directory: str | None = None, pre_fault: bool = True, huge_pages: bool = False) -> Broadcast:
+        """Open a named broadcast; see :meth:`Ring.open`."""
+
+    def transmitter(self) -> Transmitter:
+        """Take the writing end. Raises BusyError: END_TAKEN."""
+
+    def receiver(self) -> Receiver:
+        """Begin a reading end, behind the last message."""
+
+    def transmitter_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the writing end."""
+
+    @property
+    def length(self) -> int:
+        """Capacity in bytes."""
+
+@final
+class Transmitter:
+    """The writing end of a broadcast."""
+
+    def offer(self, payload: Buffer, type_id: int = 1) -> int:
+        """Write one message; return ACCEPTED or TOO_LONG."""
+
+    def offer_batch(self, payloads: list[bytes], type_id: int = 1) -> tuple[int, int]:
+        """Write messages one behind the other; return how many, and the outcome of the one after."""
+
+    @property
+    def payload_length_max(self) -> int:
+        """Longest payload: an eighth of the capacity, less 8."""
+
+    @property
+    def position(self) -> int:
+        """Bytes written since the broadcast was made."""
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return records and payload_bytes since the end was made."""
+
+    def close(self) -> None:
+        """Give the end back."""
+
+@final
+class Receiver:
+    """A reading end of a broadcast. ``Batch.lapped`` says that it was overtaken: it goes on with the newest message."""
+
+    def poll_batch(self, limit: int = 1024) -> Batch:
+        """Return at most so many messages, each whole."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Sleep until there is something; return whether there is. Lets other threads run."""
+
+    def another(self) -> Receiver:
+        """Return another receiver, which begins behind the last message."""
+
+    @property
+    def position(self) -> int:
+        """Bytes read since the broadcast was made."""
+
+    def transmitter_state(self) -> tuple[_State, int]:
+        """Return state and process id of who holds the writing end."""
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return records, payload_bytes, lapped, lost_bytes and corrupt since the end was made."""
+
+    def close(self) -> None:
+        """End it."""
+
+@final
+class Counters(_Named):
+    """Counters that other processes read while they are counted."""
+
+    @staticmethod
+    def heap(count: int = 64) -> Counters:
+        """Make counters of this process."""
+
+    @staticmethod
+    def create(
+        name: str,
+        count: int = 64,
+        *,
+        directory: str | None = None,
+        pre_fault: bool = True,
+        huge_pages: bool = False,
+        replace_stale: bool = False,
+    ) -> Counters:
+        """Make a named set of ``count`` counters (1 to 65,536); see :meth:`Ring.create`."""
+
+    @staticmethod
+    def open(name: str, *, directory: str | None = None, pre_fault: bool = False, huge_pages: bool = False) -> Counters:
+        """Open a named set, to read or to count in; see :meth:`Ring.open`."""
+
+    @staticmethod
+    def standard() -> list[tuple[int, str]]:
+        """Return type id and label of the standard counters."""
+
+    def allocate(self, type_id: int, label: str) -> Counter | None:
+        """Take a free place; None when all are taken.
+
+        Args:
+            type_id: of :meth:`standard`, or one's own from 1,000 on.
+            label: at most 64 bytes of UTF-8.
+        """
+
+    def find(self, type_id: int, label: str) -> Counter | None:
+        """Return the counter of a type and label, where there is one."""
+
+    def snapshot(self) -> list[tuple[int, str, int]]:
+        """Return type id, label and value of all counters. Each value is whole; together they are of no one instant."""
+
+    def reset(self) -> None:
+        """Set all counters to 0."""
+
+    def __len__(self) -> int: ...
+
+@final
+class Counter:
+    """One counter, a signed number of 64 bits that wraps. Any number of threads and processes may count."""
+
+    def add(self, amount: int = 1) -> None:
+        """Add."""
+
+    def set(self, value: int) -> None:
+        """Set it."""
+
+    def get(self) -> int:
+        """Return its value."""
+
+    def take(self) -> int:
+        """Set it to 0 and return what it was."""
+
+    def free(self) -> None:
+        """Give its place back; other objects of this counter must not be used any more."""
