@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 ARGS ?=
 WORKERS ?= 2
 READY := $(VENV)/.ready
-SOURCES := $(wildcard proto/relay/protocol/v1/*.proto) proto/hatch_build.py pyproject.toml clients/python/pyproject.toml requirements.lock
+SOURCES := $(wildcard proto/relay/protocol/v1/*.proto) proto/hatch_build.py pyproject.toml clients/python/pyproject.toml requirements.lock \
+	accelerator/pyproject.toml accelerator/Cargo.lock $(shell find accelerator/core/src accelerator/binding/src -name "*.rs")
 
-.PHONY: up down test check format bench soak compose-test lock jars clean help
+.PHONY: up down test check format wheel bench soak compose-test lock jars clean help
 
 help:            ## show these targets
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -22,10 +23,14 @@ test: $(READY)   ## run the tests (make test ARGS="tests/unit -k relay" WORKERS=
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 check: $(READY)  ## style, types, import layers; changes nothing
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo && $(BIN)/pytest tests/tidy
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && PYTHONPATH=accelerator/python $(BIN)/lint-imports --no-logo && $(BIN)/pytest tests/tidy
+	@sh accelerator/check.sh $(BIN)
+
+wheel: $(READY)  ## build wheels of the accelerator into accelerator/dist
+	@sh accelerator/wheel.sh $(BIN)
 
 format: $(READY) ## the only target that changes files
-	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format . ; cd accelerator && cargo fmt
 
 bench: $(READY)  ## measure; JSON into benchmarks/results
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -35,3 +35,14 @@ echo "installing the pinned dependencies (once; about 1.5 GB unpacked)"
     exit 4
 }
 "$venv/bin/uv" pip install -q --python "$venv/bin/python" --no-deps --no-build-isolation -e . -e clients/python
+
+# The accelerator is compiled where there is a compiler; nothing fetches one by itself.
+if command -v cargo >/dev/null 2>&1; then
+    echo "building the accelerator (once; about a minute)"
+    MATURIN_NO_INSTALL_RUST=1 "$venv/bin/uv" pip install -q --python "$venv/bin/python" --no-deps --no-build-isolation -e accelerator || {
+        echo "could not build the accelerator: it needs Rust 1.88 or later and the crates of accelerator/Cargo.lock, found $(cargo --version 2>&1)" >&2
+        echo "the platform runs without it, on plain sockets; mend that, then: touch pyproject.toml and the same command again" >&2
+    }
+else
+    echo "no cargo: the accelerator is left out and the platform uses plain sockets; with Rust 1.88 or later: touch pyproject.toml and the same command again"
+fi

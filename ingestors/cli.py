@@ -23,7 +23,7 @@ from ingestors.worker import Worker
 from relay.config import load_settings
 from relay.errors import RelayError, SettingsError
 from relay.eventlog import EventLog
-from relay.observability import Counters, StatusServer, configure_logging, watch_parent
+from relay.observability import StatusServer, configure_logging, new_counters, watch_parent
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import NANOSECONDS
 from relay.transport import new_context
@@ -86,7 +86,8 @@ async def serve(settings: IngestorSettings, log: EventLog, *, parent_pid: int | 
     Raises:
         SettingsError: an exchange has no adapter, the spill folder is in use, or the status port is taken.
     """
-    clock, counters, randomness = system_clock(), Counters(), random.SystemRandom()
+    clock, randomness = system_clock(), random.SystemRandom()
+    counters, shared = new_counters("ingestor", shared_memory=settings.shared_memory)
     exchanges = {
         name: open_exchange(name, settings, clock=clock, jitter=randomness.randrange, counters=counters)
         for name in settings.exchanges
@@ -138,6 +139,8 @@ async def serve(settings: IngestorSettings, log: EventLog, *, parent_pid: int | 
         for exchange in exchanges.values():
             await exchange.adapter.close()
         context.term()
+        if shared is not None:
+            shared.close()
     _LOG.info("ingestor_stopped")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -35,6 +35,10 @@ class ApplicationSettings(BaseSettings):
     _toml_file: ClassVar[Path | None] = None
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", env_nested_delimiter="__")
+
+    shared_memory: str = Field(
+        "", description="folder for shared memory; empty: this user's own below /dev/shm; off: none"
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -11,7 +11,7 @@ import structlog
 from relay.engine.gateway import GatewayEngine, GatewayFacts
 from relay.gateway.loop import GatewayLoop
 from relay.gateway.settings import GatewaySettings
-from relay.observability import Counters, StatusServer, watch_parent
+from relay.observability import StatusServer, new_counters, watch_parent
 from relay.protocol.envelope import EnvelopeLimits
 from relay.transport import Waker, new_context
 
@@ -26,7 +26,8 @@ def run_gateway(settings: GatewaySettings, *, parent_pid: int | None = None) -> 
     Raises:
         SettingsError: an address cannot be bound.
     """
-    counters, waker, stopping = Counters(), Waker(), threading.Event()
+    waker, stopping = Waker(), threading.Event()
+    counters, shared = new_counters("gateway", shared_memory=settings.shared_memory)
     facts = GatewayFacts(
         relay_epoch=secrets.randbits(63),
         source_id=settings.source_id,
@@ -65,5 +66,7 @@ def run_gateway(settings: GatewaySettings, *, parent_pid: int | None = None) -> 
         loop.close()
         context.term()
         waker.close()
+        if shared is not None:
+            shared.close()
     _LOG.info("gateway_stopped", in_flight=engine.in_flight)
     return 0

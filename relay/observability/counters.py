@@ -2,33 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
-__all__ = ["Counters"]
+__all__ = ["Cell", "Counters"]
+
+
+class Cell(Protocol):
+    """Where one counter's value lies; one in shared memory can be read by other processes."""
+
+    def add(self, amount: int = 1) -> None:
+        """Add."""
+
+    def set(self, value: int) -> None:
+        """Set it."""
+
+    def get(self) -> int:
+        """Return its value."""
+
+
+class _OwnCell:
+    """A value that this process alone sees; of any size."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self) -> None:
+        self._value = 0
+
+    def add(self, amount: int = 1) -> None:
+        self._value += amount
+
+    def set(self, value: int) -> None:
+        self._value = value
+
+    def get(self) -> int:
+        return self._value
 
 
 class Counters:
-    """Named whole numbers. Counting costs one dictionary update; reading takes a copy.
+    """Named whole numbers. Counting costs a look into a dictionary and one addition; reading takes a copy.
 
     Names are dotted lower-case (``relay.requests.forwarded``). Increments come from one thread (the owner's loop),
     reads from any.
+
+    Args:
+        new_cell: makes the place of a new counter; where it returns None, or is None, this process alone sees it.
     """
 
-    def __init__(self) -> None:
-        self._values: dict[str, int] = {}
+    def __init__(self, new_cell: Callable[[str], Cell | None] | None = None) -> None:
+        self._new_cell = new_cell
+        self._cells: dict[str, Cell] = {}
 
     def add(self, name: str, amount: int = 1) -> None:
         """Add to a counter; it starts at zero."""
-        self._values[name] = self._values.get(name, 0) + amount
+        cell = self._cells.get(name)
+        if cell is None:
+            cell = self._begin(name)
+        cell.add(amount)
 
     def set(self, name: str, value: int) -> None:
         """Set a gauge."""
-        self._values[name] = value
+        cell = self._cells.get(name)
+        if cell is None:
+            cell = self._begin(name)
+        cell.set(value)
 
     def get(self, name: str) -> int:
         """Return a value, zero when it was never counted."""
-        return self._values.get(name, 0)
+        cell = self._cells.get(name)
+        return 0 if cell is None else cell.get()
 
     def snapshot(self) -> Mapping[str, int]:
         """Return a sorted copy of all values."""
-        return dict(sorted(self._values.copy().items()))
+        return {name: cell.get() for name, cell in sorted(self._cells.copy().items())}
+
+    def _begin(self, name: str) -> Cell:
+        made = self._new_cell(name) if self._new_cell is not None else None
+        return self._cells.setdefault(name, made if made is not None else _OwnCell())

@@ -11,7 +11,7 @@ from types import FrameType
 import structlog
 
 from relay.eventlog import EventLog
-from relay.observability import Counters, StatusServer
+from relay.observability import StatusServer, new_counters
 from relay.tables.port import TableReader
 from relay.transport import Waker, new_context
 from spark_jobs.manager.control_teller import ControlTeller
@@ -75,7 +75,8 @@ def run_manager(
         SettingsError: an endpoint or the job table is taken, or the job table is of a newer version.
         StorageError: the job table cannot be read.
     """
-    waker, counters, context = Waker(), Counters(), new_context()
+    waker, context = Waker(), new_context()
+    counters, shared = new_counters("manager", shared_memory=settings.shared_memory)
     stop = StopFlag(waker, parent_pid=parent_pid)
     stop.install()
     store = SqliteJobStore(settings.store_path)
@@ -107,6 +108,8 @@ def run_manager(
         run_loop(service, sockets, waker, stop)
     finally:
         status.close()
+        if shared is not None:
+            shared.close()
         close_sockets(sockets)
         lookups.close()
         replays.close()

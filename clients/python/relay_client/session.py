@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from google.protobuf.message import Message
 
 from relay.errors import RelayError, RetryableError
-from relay.observability import Counters
+from relay.observability import new_counters
 from relay.protocol.codes import ErrorCode
 from relay.protocol.envelope import encode
 from relay.protocol.v1 import market_pb2, request_pb2
@@ -80,7 +80,7 @@ class Session:
 
     def __init__(self, settings: ClientSettings) -> None:
         self.client_id = str(uuid.uuid4())
-        self.counters = Counters()
+        self.counters, self._shared = new_counters("client", shared_memory=settings.shared_memory)
         self._settings = settings
         self._pid = os.getpid()
         times = SessionTimes(
@@ -187,6 +187,8 @@ class Session:
         self._waker.wake()
         if threading.current_thread() is not self._thread:
             self._thread.join(_JOIN_S)
+        if self._shared is not None:
+            self._shared.close()
 
     def _post(self, wish: Callable[[int, int, int], Iterable[Command]], timeout_s: float) -> Pending[Any]:
         self.check_usable()

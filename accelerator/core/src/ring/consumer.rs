@@ -14,7 +14,7 @@ use crate::memory::words::{WORD, copy_out};
 use crate::memory::{Region, SharedWord};
 use crate::sync::{AtomicU64, Ordering};
 
-/// Padding frames that one poll skips before it lets its caller breathe: a sound ring never has two in a row.
+/// Padding frames that one poll skips before it lets its caller breathe; a sound ring has one a round.
 const PADDING_COUNT_MAX: usize = 64;
 
 /// The one reading end. Dropping it gives the end back. Frames that were handed over but not yet released when a
@@ -135,53 +135,47 @@ impl<G: Geometry> FrameConsumer<G> {
     /// Hands over at most `limit` frames where they lie, to be copied by the caller.
     #[inline]
     pub fn poll_frames(&mut self, limit: usize, mut handle: impl FnMut(Frame<'_>)) -> Polled {
-        let reading = Reading { consumer: self };
-        let mut frames = 0;
-        while frames < limit {
-            let consumer = &mut *reading.consumer;
-            let (index, type_id, payload_length) = match consumer.next() {
-                Ok(found) => found,
-                Err(stop) => return Polled { frames, stop },
-            };
-            frames += 1;
-            let first = index / WORD + 1;
-            let words = &consumer.buffer.words()[first..first + payload_length.div_ceil(WORD)];
-            handle(Frame { type_id, payload_length, words });
-            if consumer.head - consumer.released > consumer.release_step {
-                consumer.release();
-            }
+        if !self.end.is_ours() {
+            // What was seen before the fork is the parent's to read and to release, too.
+            return Polled { frames: 0, stop: Stop::Forked };
         }
-        Polled { frames, stop: Stop::Limit }
-    }
-
-    /// Steps over the next frame: its index, type and payload length.
-    #[inline]
-    fn next(&mut self) -> Result<(usize, i32, usize), Stop> {
-        for _ in 0..PADDING_COUNT_MAX {
-            if self.head == self.tail_seen {
-                self.look_at_tail()?;
-            }
-            let index = self.geometry.index(self.head);
-            let room = self.geometry.contiguous(self.head).min((self.tail_seen - self.head) as usize);
-            let word = self.buffer.words()[index / WORD].load(Ordering::Relaxed);
-            match Header::parse(word, room, self.payload_length_max) {
-                Header::Data { type_id, payload_length } => {
-                    self.head += frame_length(payload_length) as u64;
-                    self.counts.frames += 1;
-                    self.counts.payload_bytes += payload_length as u64;
-                    return Ok((index, type_id, payload_length));
+        let (geometry, longest, step) = (self.geometry, self.payload_length_max, self.release_step);
+        let mut reading = Reading { head: self.head, frames: 0, payload_bytes: 0, consumer: self };
+        let (mut tail, mut paddings) = (reading.consumer.tail_seen, 0);
+        while reading.frames < limit {
+            if reading.head == tail {
+                match reading.consumer.look_at_tail(tail) {
+                    Ok(seen) => tail = seen,
+                    Err(stop) => return Polled { frames: reading.frames, stop },
                 }
-                Header::Padding { length } => self.skip(length),
-                Header::Empty | Header::InProgress { .. } | Header::Invalid => return Err(self.corrupt()),
+            }
+            let index = geometry.index(reading.head);
+            let room = geometry.contiguous(reading.head).min((tail - reading.head) as usize);
+            let words = &reading.consumer.buffer.words()[index / WORD..];
+            match Header::parse(words[0].load(Ordering::Relaxed), room, longest) {
+                Header::Data { type_id, payload_length } => {
+                    reading.head += frame_length(payload_length) as u64;
+                    reading.frames += 1;
+                    reading.payload_bytes += payload_length as u64;
+                    let words = &words[1..=payload_length.div_ceil(WORD)];
+                    handle(Frame { type_id, payload_length, words });
+                }
+                Header::Padding { length } => {
+                    reading.skip(length);
+                    paddings += 1;
+                    if paddings == PADDING_COUNT_MAX {
+                        break;
+                    }
+                }
+                Header::Empty | Header::InProgress { .. } | Header::Invalid => {
+                    return Polled { frames: reading.frames, stop: reading.consumer.corrupt() };
+                }
+            }
+            if reading.head - reading.consumer.released > step {
+                reading.release();
             }
         }
-        Err(Stop::Limit)
-    }
-
-    #[cold]
-    fn skip(&mut self, length: usize) {
-        self.head += length as u64;
-        self.counts.padding_bytes += length as u64;
+        Polled { frames: reading.frames, stop: Stop::Limit }
     }
 
     #[cold]
@@ -190,39 +184,26 @@ impl<G: Geometry> FrameConsumer<G> {
         Stop::Corrupt
     }
 
-    /// Acquire pairs with the producer's release: what lies before the tail is whole.
+    /// Acquire pairs with the producer's release: what lies before the tail is whole. `head` is where reading stands.
     #[inline]
-    fn look_at_tail(&mut self) -> Result<(), Stop> {
-        if !self.end.is_ours() {
-            return Err(Stop::Forked);
-        }
+    fn look_at_tail(&mut self, head: u64) -> Result<u64, Stop> {
         let tail = self.tail_word.load(Ordering::Acquire);
-        if tail == self.head && tail.is_multiple_of(WORD as u64) {
-            return Err(self.nothing_there());
+        if tail == head && tail.is_multiple_of(WORD as u64) {
+            return Err(self.nothing_there(head));
         }
-        let sound = tail > self.head && tail - self.head <= self.geometry.span();
-        if !sound || !(tail | self.head).is_multiple_of(WORD as u64) {
+        let sound = tail > head && tail - head <= self.geometry.span();
+        if !sound || !(tail | head).is_multiple_of(WORD as u64) {
             return Err(self.corrupt());
         }
         self.tail_seen = tail;
-        Ok(())
+        Ok(tail)
     }
 
     /// The producer's last frames come before it says that it left: look at the tail once more behind that.
     #[inline]
-    fn nothing_there(&self) -> Stop {
-        let left = self.producer.has_left() && self.tail_word.load(Ordering::Acquire) == self.head;
+    fn nothing_there(&self, head: u64) -> Stop {
+        let left = self.producer.has_left() && self.tail_word.load(Ordering::Acquire) == head;
         if left { Stop::Closed } else { Stop::Empty }
-    }
-
-    /// Release pairs with the producer's acquire of the head: our reads are over before it overwrites.
-    #[inline]
-    fn release(&mut self) {
-        if self.head != self.released {
-            self.head_word.store(self.head, Ordering::Release);
-            self.released = self.head;
-            self.producer_waiter.notify();
-        }
     }
 
     /// Position behind the last frame that was read: bytes since the ring was made.
@@ -258,13 +239,39 @@ impl<G: Geometry> FrameConsumer<G> {
     }
 }
 
-/// Releases what was read when a poll ends, also by a panic of its caller's function.
+/// A poll under way. What was read is released when it ends, also by a panic of its caller's function.
 struct Reading<'a, G: Geometry> {
     consumer: &'a mut FrameConsumer<G>,
+    head: u64,
+    frames: usize,
+    payload_bytes: u64,
+}
+
+impl<G: Geometry> Reading<'_, G> {
+    #[cold]
+    fn skip(&mut self, length: usize) {
+        self.head += length as u64;
+        self.consumer.counts.padding_bytes += length as u64;
+    }
+
+    /// Release pairs with the producer's acquire of the head: our reads are over before it overwrites.
+    #[inline]
+    fn release(&mut self) {
+        let consumer = &mut *self.consumer;
+        consumer.head = self.head;
+        if self.head != consumer.released {
+            consumer.head_word.store(self.head, Ordering::Release);
+            consumer.released = self.head;
+            consumer.producer_waiter.notify();
+        }
+    }
 }
 
 impl<G: Geometry> Drop for Reading<'_, G> {
+    #[inline]
     fn drop(&mut self) {
-        self.consumer.release();
+        self.consumer.counts.frames += self.frames as u64;
+        self.consumer.counts.payload_bytes += self.payload_bytes;
+        self.release();
     }
 }

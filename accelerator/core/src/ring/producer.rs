@@ -9,7 +9,7 @@ use super::waiter::Waiter;
 use crate::Error;
 use crate::memory::words::{WORD, copy_in, copy_in_at};
 use crate::memory::{Region, SharedWord};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Largest position that a producer goes on from: it can't be reached honestly, and sums with it don't overflow.
 pub(crate) const POSITION_MAX: u64 = 1 << 62;
@@ -31,12 +31,34 @@ pub struct FrameProducer<G: Geometry> {
     end: End,
     window: u64,
     payload_length_max: usize,
-    /// End of what was written; ahead of `published` inside a batch.
     tail: u64,
-    published: u64,
     head_seen: u64,
     claimed: bool,
     counts: ProducerCounts,
+}
+
+/// Where a frame goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    start: u64,
+    padding: usize,
+    padding_index: usize,
+    index: usize,
+    end: u64,
+}
+
+impl Place {
+    /// Behind a position, or at the next beginning of the buffer or term where it does not fit.
+    #[inline]
+    fn behind<G: Geometry>(start: u64, geometry: G, payload_length: usize) -> Self {
+        let length = frame_length(payload_length);
+        let (index, room) = (geometry.index(start), geometry.contiguous(start));
+        if length <= room {
+            return Self { start, padding: 0, padding_index: index, index, end: start + length as u64 };
+        }
+        let next = start + room as u64;
+        Self { start, padding: room, padding_index: index, index: geometry.index(next), end: next + length as u64 }
+    }
 }
 
 /// Room for one frame that its producer has reserved and not published. A plain value: bindings that cannot borrow keep
@@ -44,9 +66,7 @@ pub struct FrameProducer<G: Geometry> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Reservation {
-    position: u64,
-    padding: usize,
-    index: usize,
+    place: Place,
     type_id: i32,
     payload_length: usize,
 }
@@ -85,7 +105,6 @@ impl<G: Geometry> FrameProducer<G> {
             window: geometry.window(),
             payload_length_max: geometry.payload_length_max(),
             tail,
-            published: tail,
             head_seen: head,
             claimed: false,
             counts: ProducerCounts::default(),
@@ -103,27 +122,34 @@ impl<G: Geometry> FrameProducer<G> {
     /// A [`Refusal`]; nothing was written then.
     #[inline]
     pub fn try_write(&mut self, type_id: i32, payload: &[u8]) -> Result<(), Refusal> {
-        let reserved = self.reserve(type_id, payload.len())?;
-        self.fill(&reserved, payload);
-        self.flush();
+        let place = self.find_place(self.tail, type_id, payload.len())?;
+        self.write_frame(&place, type_id, payload);
+        self.counts.payload_bytes += payload.len() as u64;
+        self.flush(place.end, 1);
         Ok(())
     }
 
     /// Writes messages until one is refused, and publishes them with one store. Returns how many, and why it ended early.
+    #[inline]
     pub fn write_batch<'a>(&mut self, messages: impl IntoIterator<Item = (i32, &'a [u8])>) -> (usize, Option<Refusal>) {
-        let mut count = 0;
+        let (mut tail, mut count, mut payload_bytes) = (self.tail, 0, 0);
         let mut refusal = None;
         for (type_id, payload) in messages {
-            match self.reserve(type_id, payload.len()) {
-                Ok(reserved) => self.fill(&reserved, payload),
+            match self.find_place(tail, type_id, payload.len()) {
+                Ok(place) => {
+                    self.write_frame(&place, type_id, payload);
+                    tail = place.end;
+                }
                 Err(reason) => {
                     refusal = Some(reason);
                     break;
                 }
             }
             count += 1;
+            payload_bytes += payload.len() as u64;
         }
-        self.flush();
+        self.counts.payload_bytes += payload_bytes;
+        self.flush(tail, count as u64);
         (count, refusal)
     }
 
@@ -142,7 +168,8 @@ impl<G: Geometry> FrameProducer<G> {
     /// # Errors
     /// A [`Refusal`].
     pub fn reserve_open(&mut self, type_id: i32, payload_length: usize) -> Result<Reservation, Refusal> {
-        let reserved = self.reserve(type_id, payload_length)?;
+        let place = self.find_place(self.tail, type_id, payload_length)?;
+        let reserved = Reservation { place, type_id, payload_length };
         // The words of a claim may hold what an earlier frame left; its last one must end in zeros.
         if let Some(last) = self.payload(&reserved).last() {
             last.store(0, Ordering::Relaxed);
@@ -167,8 +194,9 @@ impl<G: Geometry> FrameProducer<G> {
             return false;
         }
         self.claimed = false;
-        self.seal(&reserved);
-        self.flush();
+        self.write_headers(&reserved.place, reserved.type_id, reserved.payload_length);
+        self.counts.payload_bytes += reserved.payload_length as u64;
+        self.flush(reserved.place.end, 1);
         true
     }
 
@@ -185,24 +213,21 @@ impl<G: Geometry> FrameProducer<G> {
     /// First byte of a reservation, for bindings that hand it to another language.
     #[must_use]
     pub fn payload_ptr(&self, reserved: &Reservation) -> Option<*mut u8> {
-        let index = reserved.index + HEADER_LENGTH;
+        let index = reserved.place.index + HEADER_LENGTH;
         self.is_open(reserved).then(|| self.buffer.as_ptr().wrapping_add(index))
     }
 
+    /// Looks for room behind `tail`, which is ahead of our own position inside a batch.
     #[inline]
-    fn reserve(&mut self, type_id: i32, payload_length: usize) -> Result<Reservation, Refusal> {
+    fn find_place(&mut self, tail: u64, type_id: i32, payload_length: usize) -> Result<Place, Refusal> {
         if self.claimed || type_id <= 0 || payload_length > self.payload_length_max || !self.end.is_ours() {
             return Err(self.refusal(type_id, payload_length));
         }
-        let length = frame_length(payload_length);
-        let room = self.geometry.contiguous(self.tail);
-        let padding = if length > room { room } else { 0 };
-        let end = self.tail + (padding + length) as u64;
-        if end - self.head_seen > self.window {
-            self.look_at_head(end)?;
+        let place = Place::behind(tail, self.geometry, payload_length);
+        if place.end - self.head_seen > self.window {
+            self.look_at_head(place.end)?;
         }
-        let index = self.geometry.index(self.tail + padding as u64);
-        Ok(Reservation { position: self.tail, padding, index, type_id, payload_length })
+        Ok(place)
     }
 
     #[cold]
@@ -223,7 +248,7 @@ impl<G: Geometry> FrameProducer<G> {
     #[cold]
     fn look_at_head(&mut self, end: u64) -> Result<(), Refusal> {
         let head = self.head_word.load(Ordering::Acquire);
-        if head < self.head_seen || head > self.published || !head.is_multiple_of(WORD as u64) {
+        if head < self.head_seen || head > self.tail || !head.is_multiple_of(WORD as u64) {
             self.counts.corrupt += 1;
             return Err(Refusal::Corrupt);
         }
@@ -231,47 +256,42 @@ impl<G: Geometry> FrameProducer<G> {
         if end - head <= self.window {
             return Ok(());
         }
-        // What a batch has written so far must be seen, or a consumer could not make room.
-        self.flush();
         self.counts.back_pressured += 1;
         Err(if self.consumer.has_left() { Refusal::Closed } else { Refusal::BackPressured })
     }
 
     #[inline]
-    fn fill(&mut self, reserved: &Reservation, payload: &[u8]) {
-        copy_in(self.payload(reserved), payload);
-        self.seal(reserved);
+    fn write_frame(&self, place: &Place, type_id: i32, payload: &[u8]) {
+        let first = place.index / WORD + 1;
+        copy_in(&self.buffer.words()[first..], payload);
+        self.write_headers(place, type_id, payload.len());
     }
 
     #[inline]
-    fn payload(&self, reserved: &Reservation) -> &[crate::sync::AtomicU64] {
-        let first = reserved.index / WORD + 1;
+    fn payload(&self, reserved: &Reservation) -> &[AtomicU64] {
+        let first = reserved.place.index / WORD + 1;
         &self.buffer.words()[first..first + reserved.payload_length.div_ceil(WORD)]
     }
 
-    /// Writes the headers of a frame. It is visible only when the tail is stored behind it.
+    /// Writes the header of a frame, and of the padding before it. They are visible only when the tail is stored behind them.
     #[inline]
-    fn seal(&mut self, reserved: &Reservation) {
+    fn write_headers(&self, place: &Place, type_id: i32, payload_length: usize) {
         let words = self.buffer.words();
-        let end = reserved.position + (reserved.padding + frame_length(reserved.payload_length)) as u64;
-        let header = data_header(reserved.payload_length, reserved.type_id);
-        words[reserved.index / WORD].store(header, Ordering::Relaxed);
-        if reserved.padding > 0 {
-            let index = self.geometry.index(reserved.position);
-            words[index / WORD].store(padding_header(reserved.padding), Ordering::Relaxed);
+        words[place.index / WORD].store(data_header(payload_length, type_id), Ordering::Relaxed);
+        if place.padding > 0 {
+            words[place.padding_index / WORD].store(padding_header(place.padding), Ordering::Relaxed);
         }
-        self.tail = end;
-        self.counts.frames += 1;
-        self.counts.payload_bytes += reserved.payload_length as u64;
     }
 
-    /// Release pairs with the consumer's acquire of the tail: frames are whole before they can be seen.
+    /// Publishes `count` frames up to `end`. Release pairs with the consumer's acquire of the tail: they are whole before they
+    /// can be seen.
     #[inline]
-    fn flush(&mut self) {
-        if self.tail != self.published {
+    fn flush(&mut self, end: u64, count: u64) {
+        if count > 0 {
+            self.tail = end;
+            self.counts.frames += count;
             self.terminate();
-            self.tail_word.store(self.tail, Ordering::Release);
-            self.published = self.tail;
+            self.tail_word.store(end, Ordering::Release);
             self.consumer_waiter.notify();
         }
     }
@@ -283,13 +303,13 @@ impl<G: Geometry> FrameProducer<G> {
     }
 
     fn is_open(&self, reserved: &Reservation) -> bool {
-        self.claimed && reserved.position == self.tail && self.end.is_ours()
+        self.claimed && reserved.place.start == self.tail && self.end.is_ours()
     }
 
     /// Position behind the last published frame: bytes since the ring was made.
     #[must_use]
     pub fn position(&self) -> u64 {
-        self.published
+        self.tail
     }
 
     /// Longest payload, in bytes.

@@ -104,6 +104,10 @@ impl MpscConsumer {
     /// Hands over at most `limit` frames where they lie, to be copied by the caller.
     #[inline]
     pub fn poll_frames(&mut self, limit: usize, mut handle: impl FnMut(Frame<'_>)) -> Polled {
+        if !self.end.is_ours() {
+            // What was seen before the fork is the parent's to read and to release, too.
+            return Polled { frames: 0, stop: Stop::Forked };
+        }
         let reading = Reading { consumer: self };
         let mut frames = 0;
         while frames < limit {
@@ -188,6 +192,9 @@ impl MpscConsumer {
     /// Turns the claim that stands next into padding, if its producer is proven dead. Returns whether there is something to read
     /// now. Polls do so by themselves once they have met the same claim 1024 times.
     pub fn unblock(&mut self) -> bool {
+        if !self.end.is_ours() {
+            return false;
+        }
         let index = self.geometry.index(self.head);
         let found = self.buffer.words()[index / WORD].load(Ordering::Acquire);
         let length = match self.parse(found) {

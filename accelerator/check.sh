@@ -1,0 +1,18 @@
+#!/bin/sh
+# Style, lints, tests and models of the accelerator; changes nothing. Called by `make check` with the environment's bin folder.
+set -eu
+bin=$(cd "$1" && pwd)
+cd "$(dirname "$0")"
+
+if ! command -v cargo >/dev/null 2>&1; then
+    echo "no cargo: the accelerator was not checked; install Rust 1.88 or later"
+    exit 0
+fi
+cargo fmt --all --check
+cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+cargo test --quiet --locked -p relay-accel-core
+# The models run the very code that ships, over loom's atomics: every order of its loads and stores, within bounds.
+RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --quiet --locked --release -p relay-accel-core --test 'loom_*'
+if [ -n "$(ls python/relay_accel/_native*.so 2>/dev/null)" ]; then
+    (cd python && "$bin/python" -m mypy.stubtest relay_accel --allowlist ../stubtest.txt --ignore-unused-allowlist)
+fi
