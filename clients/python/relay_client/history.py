@@ -14,6 +14,7 @@ from relay.protocol.scaled import plain_text
 from relay_client.engine.plan import HistoryQuery
 from relay_client.extras import extra
 from relay_client.outcome import Outcome, RequestStatus
+from relay_client.rolling import Origin, roll_up
 from relay_client.times import from_ns
 
 if TYPE_CHECKING:
@@ -101,6 +102,22 @@ class History:
     def tail(self, count: int) -> Iterator[Bar]:
         """Return the last bars, ascending."""
         return map(_bar, self._bars.slice(max(0, len(self) - count)).to_pylist())
+
+    def rolled_up(self, period: str | int, *, origin: Origin | None = None) -> History:
+        """Return bars of a longer period that these bars cover whole, with what is missing for others.
+
+        A bucket is made by time, never by counting bars; a covered stretch without a bar had no trade. A session of an
+        exchange that follows daylight saving time is no fixed grid and cannot be asked for.
+
+        Args:
+            period: a multiple of this history's period (``1d`` out of ``1h``).
+            origin: where its grid lies: so much later than the usual one (``5h``: days begin at 05:00 UTC; weeks
+                usually on Monday); less than the period, a multiple of this history's period.
+
+        Raises:
+            SettingsError: INVALID_PERIOD: period or origin are not allowed.
+        """
+        return roll_up(self, period, origin)
 
     def to_arrow(self) -> pa.Table:
         """Return the Arrow table: prices and volumes are decimal(38,18), start is a UTC timestamp."""
