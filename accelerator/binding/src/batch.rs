@@ -1,7 +1,6 @@
 //! Messages in one buffer that Python owns.
 
 use std::ffi::{c_int, c_void};
-use std::ptr;
 
 use pyo3::exceptions::{PyBufferError, PyIndexError};
 use pyo3::ffi;
@@ -108,15 +107,15 @@ impl Batch {
         let (first, length) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the object is frozen and its vector never moves or changes; the view keeps the object alive.
         let filled = unsafe {
-            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), first.cast_mut().cast::<c_void>(), length as ffi::Py_ssize_t, 1, flags)
+            ffi::PyBuffer_FillInfo(
+                view,
+                slf.as_ptr(),
+                first.cast_mut().cast::<c_void>(),
+                length as ffi::Py_ssize_t,
+                1,
+                flags,
+            )
         };
         if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
-    }
-
-    /// # Safety
-    /// Called by the interpreter with a view that [`Batch::__getbuffer__`] filled.
-    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // Nothing was allocated for the view.
-        let _ = ptr::NonNull::new(view);
     }
 }

@@ -12,6 +12,7 @@ mod consumer;
 mod counters;
 mod errors;
 mod fixed;
+mod forwarder;
 mod memory;
 mod producer;
 mod segments;
@@ -39,5 +40,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<broadcast::Receiver>()?;
     module.add_class::<counters::Counters>()?;
     module.add_class::<counters::Counter>()?;
+    module.add_class::<forwarder::Forwarder>()?;
     Ok(())
 }

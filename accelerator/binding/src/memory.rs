@@ -4,7 +4,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use relay_accel_core::memory::HugePages;
 use relay_accel_core::ring::{
-    FrameConsumer, FrameProducer, IpcChannel, Mpsc, RingGeometry, SharedMpscRing, SharedRing, TermGeometry, log_buffer, spsc,
+    FrameConsumer, FrameProducer, IpcChannel, Mpsc, RingGeometry, SharedMpscRing, SharedRing, TermGeometry, log_buffer,
+    spsc,
 };
 
 use crate::consumer::{self, Consumer};
@@ -74,7 +75,9 @@ pub(crate) fn not_shared() -> PyErr {
 
 /// An end of a ring on the heap is there once: it is taken, and given back by nobody.
 fn taken(what: &str) -> PyErr {
-    PyValueError::new_err(format!("the {what} of this ring was taken already; a named ring gives it back when it is closed"))
+    PyValueError::new_err(format!(
+        "the {what} of this ring was taken already; a named ring gives it back when it is closed"
+    ))
 }
 
 macro_rules! ring_class {
@@ -228,13 +231,7 @@ impl MpscRing {
 
     #[staticmethod]
     #[pyo3(signature = (name, *, directory=None, pre_fault=true, huge_pages=false))]
-    fn open(
-        py: Python<'_>,
-        name: &str,
-        directory: Option<&str>,
-        pre_fault: bool,
-        huge_pages: bool,
-    ) -> PyResult<Self> {
+    fn open(py: Python<'_>, name: &str, directory: Option<&str>, pre_fault: bool, huge_pages: bool) -> PyResult<Self> {
         let (directory, segment) = place(py, directory, name)?;
         SharedMpscRing::open(&directory, &segment, mapped(pre_fault, huge_pages))
             .map(|shared| Self::over(name, shared))

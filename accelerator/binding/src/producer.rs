@@ -7,7 +7,8 @@ use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyBytesMethods};
 use relay_accel_core::ring::{
-    EndState, FrameProducer, MpscProducer, MpscReservation, ProducerCounts, Refusal, Reservation, RingGeometry, TermGeometry,
+    EndState, FrameProducer, MpscProducer, MpscReservation, ProducerCounts, Refusal, Reservation, RingGeometry,
+    TermGeometry,
 };
 
 use crate::claim::Claim;
@@ -56,9 +57,27 @@ impl End {
     /// Commits or aborts; false where the claim was over already.
     pub(crate) fn end(&mut self, reserved: Reserved, commit: bool) -> bool {
         match (self, reserved) {
-            (Self::Ring(one), Reserved::Frames(r)) => if commit { one.publish(r) } else { one.cancel(r) },
-            (Self::Terms(one), Reserved::Frames(r)) => if commit { one.publish(r) } else { one.cancel(r) },
-            (Self::Many(one), Reserved::Many(r)) => if commit { one.publish(r) } else { one.cancel(r) },
+            (Self::Ring(one), Reserved::Frames(r)) => {
+                if commit {
+                    one.publish(r)
+                } else {
+                    one.cancel(r)
+                }
+            }
+            (Self::Terms(one), Reserved::Frames(r)) => {
+                if commit {
+                    one.publish(r)
+                } else {
+                    one.cancel(r)
+                }
+            }
+            (Self::Many(one), Reserved::Many(r)) => {
+                if commit {
+                    one.publish(r)
+                } else {
+                    one.cancel(r)
+                }
+            }
             _ => false,
         }
     }

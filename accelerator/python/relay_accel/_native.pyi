@@ -29,6 +29,7 @@ __all__ = [
     "FixedConsumer",
     "FixedProducer",
     "FixedRing",
+    "Forwarder",
     "MpscRing",
     "Producer",
     "Receiver",
@@ -685,3 +686,40 @@ class Counter:
 
     def free(self) -> None:
         """Give its place back; other objects of this counter must not be used any more."""
+
+@final
+class Forwarder:
+    """Passes published messages from one ZeroMQ socket to another, as long as their topics are known.
+
+    Args:
+        libzmq: path of the very library that the caller's binding has loaded.
+        version: what the second of three frames must be.
+        topics_max: topics that are remembered; beyond it all are forgotten, and asked about again.
+
+    Raises:
+        OSError: the path is no usable libzmq.
+    """
+
+    def __new__(cls, libzmq: str, *, version: bytes, topics_max: int = 100_000) -> Self: ...
+    def pass_topic(self, topic: bytes, type_ids: bytes) -> None:
+        """Let messages of a topic pass whose body begins with one of these bytes."""
+
+    def forget_topic(self, topic: bytes) -> None:
+        """Let messages of a topic pass no longer."""
+
+    def __len__(self) -> int: ...
+    def forward(self, source: int, target: int, limit: int) -> tuple[int, bool, list[bytes] | None]:
+        """Receive without blocking and send on what may pass, untouched.
+
+        Args:
+            source, target: addresses of open sockets of this thread (``pyzmq``: ``socket.underlying``); the target is a
+                publisher, whose sends never block.
+            limit: messages at most.
+
+        Returns:
+            How many were sent on, whether there may be more, and the frames of a message that may not pass by what is
+            known: it was received and sent nowhere. Of a message of many frames the first eight.
+
+        Raises:
+            OSError: a socket refused, with libzmq's error number.
+        """

@@ -46,6 +46,7 @@ impl DutyCycle {
 
     /// Share of the time in turns that did work, 0 to 1; 0 before the first turn.
     #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio of hours in nanoseconds needs no more than 53 bits")]
     pub fn busy_ratio(&self) -> f64 {
         let whole = self.busy_ns + self.idle_ns;
         if whole == 0 { 0.0 } else { self.busy_ns as f64 / whole as f64 }

@@ -113,9 +113,9 @@ impl IdleStrategy for Backoff {
             self.park = (park * 2).min(self.park_max);
         } else {
             if self.turns < self.spins_max {
-                std::hint::spin_loop()
+                std::hint::spin_loop();
             } else {
-                thread::yield_now()
+                thread::yield_now();
             }
             self.turns += 1;
         }

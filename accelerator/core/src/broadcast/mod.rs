@@ -17,9 +17,9 @@
 //!
 //! | transmitter | receiver |
 //! |---|---|
-//! | tail_intent = end (relaxed) | copy the record (relaxed) |
+//! | `tail_intent` = end (relaxed) | copy the record (relaxed) |
 //! | fence(release) | fence(acquire) |
-//! | write the record (relaxed), latest | tail_intent ≤ cursor + capacity? then the copy is whole |
+//! | write the record (relaxed), latest | `tail_intent` ≤ cursor + capacity? then the copy is whole |
 //! | tail = end (release) | |
 //!
 //! A release *store* of the intent would not do: later writes may move before it. The fences pair: a receiver that copied any

@@ -1,0 +1,276 @@
+//! Published messages from one `ZeroMQ` socket to another without the interpreter, as long as their topics are known.
+//!
+//! The library is the very one that the caller's own binding has loaded: sockets are handed over by address. A message of three
+//! frames (topic, version, body) goes on as it came when its topic is in the table with the type in its body's first byte;
+//! every other one is handed to the caller, who judges it and may put its topic into the table.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use libloading::Library;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// `zmq_msg_t`: 64 opaque bytes, part of the library's stable interface.
+#[repr(C, align(8))]
+struct Message([u8; 64]);
+
+type Plain = unsafe extern "C" fn(*mut Message) -> c_int;
+type Transfer = unsafe extern "C" fn(*mut Message, *mut c_void, c_int) -> c_int;
+
+const DONT_WAIT: c_int = 1;
+const SEND_MORE: c_int = 2;
+const AGAIN: c_int = 11;
+const INTERRUPTED: c_int = 4;
+/// Frames of one message that are kept for the caller; a message of more is nothing that he would pass on.
+const FRAMES_MAX: usize = 8;
+
+struct Functions {
+    init: Plain,
+    close: Plain,
+    more: Plain,
+    receive: Transfer,
+    send: Transfer,
+    data: unsafe extern "C" fn(*mut Message) -> *mut c_void,
+    size: unsafe extern "C" fn(*const Message) -> usize,
+    errno: unsafe extern "C" fn() -> c_int,
+    // Keeps the functions loaded.
+    _library: Library,
+}
+
+impl Functions {
+    fn load(path: &str) -> PyResult<Self> {
+        // SAFETY: the caller's binding has loaded this library already, so its initialisers have run.
+        let library = unsafe { Library::new(path) }
+            .map_err(|error| PyOSError::new_err(format!("{path} is no usable libzmq: {error}")))?;
+        Ok(Self {
+            init: function(&library, path, b"zmq_msg_init\0")?,
+            close: function(&library, path, b"zmq_msg_close\0")?,
+            more: function(&library, path, b"zmq_msg_more\0")?,
+            receive: function(&library, path, b"zmq_msg_recv\0")?,
+            send: function(&library, path, b"zmq_msg_send\0")?,
+            data: function(&library, path, b"zmq_msg_data\0")?,
+            size: function(&library, path, b"zmq_msg_size\0")?,
+            errno: function(&library, path, b"zmq_errno\0")?,
+            _library: library,
+        })
+    }
+}
+
+/// One function of libzmq's stable interface, whose signature is that of the field it goes to.
+fn function<T: Copy>(library: &Library, path: &str, name: &'static [u8]) -> PyResult<T> {
+    // SAFETY: names and signatures are those of libzmq's interface since 4.0.
+    let found = unsafe { library.get::<T>(name) };
+    found.map(|symbol| *symbol).map_err(|error| PyOSError::new_err(format!("{path} is no usable libzmq: {error}")))
+}
+
+/// One frame: initialised when it is made, closed when it is dropped.
+struct Frame<'a> {
+    message: Message,
+    functions: &'a Functions,
+}
+
+impl<'a> Frame<'a> {
+    fn new(functions: &'a Functions) -> Self {
+        let mut message = Message([0; 64]);
+        // SAFETY: initialising an owned message cannot fail.
+        unsafe { (functions.init)(&raw mut message) };
+        Self { message, functions }
+    }
+
+    /// Receives into it; the error is libzmq's number.
+    fn receive(&mut self, socket: *mut c_void) -> Result<(), c_int> {
+        // SAFETY: the message is initialised; the caller of `forward` vouches for the socket.
+        let received = unsafe { (self.functions.receive)(&raw mut self.message, socket, DONT_WAIT) };
+        // SAFETY: reads this thread's error number.
+        if received < 0 { Err(unsafe { (self.functions.errno)() }) } else { Ok(()) }
+    }
+
+    fn send(&mut self, socket: *mut c_void, flags: c_int) -> Result<(), c_int> {
+        // SAFETY: as above; after a success the message is empty and may be closed.
+        let sent = unsafe { (self.functions.send)(&raw mut self.message, socket, flags) };
+        // SAFETY: as above.
+        if sent < 0 { Err(unsafe { (self.functions.errno)() }) } else { Ok(()) }
+    }
+
+    fn has_more(&mut self) -> bool {
+        // SAFETY: the message is initialised.
+        unsafe { (self.functions.more)(&raw mut self.message) != 0 }
+    }
+
+    fn bytes(&mut self) -> &[u8] {
+        // SAFETY: the message is initialised.
+        let length = unsafe { (self.functions.size)(&raw const self.message) };
+        if length == 0 {
+            return &[];
+        }
+        // SAFETY: as above.
+        let data = unsafe { (self.functions.data)(&raw mut self.message) }.cast::<u8>();
+        // SAFETY: the data are there, of that length, and belong to the message.
+        unsafe { std::slice::from_raw_parts(data, length) }
+    }
+}
+
+impl Drop for Frame<'_> {
+    fn drop(&mut self) {
+        // SAFETY: initialised once, closed once.
+        unsafe { (self.functions.close)(&raw mut self.message) };
+    }
+}
+
+/// How many were sent on, whether there may be more, and a message that was not sent.
+type Forwarded<'py> = (usize, bool, Option<Vec<Bound<'py, PyBytes>>>);
+
+/// Types that may pass, one bit each.
+#[derive(Clone, Copy, Default)]
+struct Types([u64; 4]);
+
+impl Types {
+    fn of(type_ids: &[u8]) -> Self {
+        let mut types = Self::default();
+        for id in type_ids {
+            types.0[usize::from(id / 64)] |= 1 << (id % 64);
+        }
+        types
+    }
+
+    fn has(self, type_id: u8) -> bool {
+        self.0[usize::from(type_id / 64)] >> (type_id % 64) & 1 == 1
+    }
+}
+
+#[pyclass(module = "relay_accel")]
+pub(crate) struct Forwarder {
+    functions: Functions,
+    version: Vec<u8>,
+    topics: HashMap<Box<[u8]>, Types>,
+    topics_max: usize,
+}
+
+enum End {
+    Empty,
+    Limit,
+    Unknown(Vec<Vec<u8>>),
+    Failed(c_int),
+}
+
+impl Forwarder {
+    fn run(&self, source: *mut c_void, target: *mut c_void, limit: usize) -> (usize, End) {
+        for sent in 0..limit {
+            let mut topic = Frame::new(&self.functions);
+            match topic.receive(source) {
+                Ok(()) => {}
+                Err(AGAIN | INTERRUPTED) => return (sent, End::Empty),
+                Err(error) => return (sent, End::Failed(error)),
+            }
+            let mut version = Frame::new(&self.functions);
+            let mut body = Frame::new(&self.functions);
+            // The rest of a message is there as soon as its first frame is.
+            let mut rest = 0;
+            if topic.has_more() {
+                rest += usize::from(version.receive(source).is_ok());
+                if rest == 1 && version.has_more() {
+                    rest += usize::from(body.receive(source).is_ok());
+                }
+            }
+            let whole = rest == 2 && !body.has_more();
+            let wanted = whole
+                && version.bytes() == self.version
+                && body.bytes().first().is_some_and(|id| self.topics.get(topic.bytes()).is_some_and(|t| t.has(*id)));
+            if !wanted {
+                let mut frames = vec![topic.bytes().to_vec()];
+                if rest > 0 {
+                    frames.push(version.bytes().to_vec());
+                }
+                if rest > 1 {
+                    frames.push(body.bytes().to_vec());
+                }
+                if rest == 2 && !whole {
+                    self.read_on(source, &mut frames);
+                }
+                return (sent, End::Unknown(frames));
+            }
+            let sending = topic
+                .send(target, DONT_WAIT | SEND_MORE)
+                .and_then(|()| version.send(target, DONT_WAIT | SEND_MORE))
+                .and_then(|()| body.send(target, DONT_WAIT));
+            if let Err(error) = sending {
+                return (sent, End::Failed(error));
+            }
+        }
+        (limit, End::Limit)
+    }
+
+    /// Reads a message of too many frames to its end, so that the next one begins where it begins.
+    fn read_on(&self, source: *mut c_void, frames: &mut Vec<Vec<u8>>) {
+        loop {
+            let mut frame = Frame::new(&self.functions);
+            if frame.receive(source).is_err() {
+                return;
+            }
+            if frames.len() < FRAMES_MAX {
+                frames.push(frame.bytes().to_vec());
+            }
+            if !frame.has_more() {
+                return;
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Forwarder {
+    #[new]
+    #[pyo3(signature = (libzmq, *, version, topics_max=100_000))]
+    fn new(libzmq: &str, version: &[u8], topics_max: usize) -> PyResult<Self> {
+        let functions = Functions::load(libzmq)?;
+        Ok(Self { functions, version: version.to_vec(), topics: HashMap::new(), topics_max: topics_max.max(1) })
+    }
+
+    fn pass_topic(&mut self, topic: &[u8], type_ids: &[u8]) {
+        if self.topics.len() >= self.topics_max && !self.topics.contains_key(topic) {
+            self.topics.clear();
+        }
+        self.topics.insert(topic.into(), Types::of(type_ids));
+    }
+
+    fn forget_topic(&mut self, topic: &[u8]) {
+        self.topics.remove(topic);
+    }
+
+    fn __len__(&self) -> usize {
+        self.topics.len()
+    }
+
+    #[pyo3(signature = (source, target, limit))]
+    fn forward<'py>(&self, py: Python<'py>, source: usize, target: usize, limit: usize) -> PyResult<Forwarded<'py>> {
+        if source == 0 || target == 0 {
+            return Err(PyValueError::new_err("expected the addresses of two open sockets, got 0"));
+        }
+        let (source, target) = (Address(source), Address(target));
+        let (sent, end) = py.detach(|| self.run(source.pointer(), target.pointer(), limit));
+        match end {
+            End::Empty => Ok((sent, false, None)),
+            End::Limit => Ok((sent, true, None)),
+            End::Unknown(frames) => {
+                Ok((sent, true, Some(frames.iter().map(|frame| PyBytes::new(py, frame)).collect())))
+            }
+            End::Failed(error) => Err(PyOSError::new_err((
+                error,
+                format!("forwarding failed after {sent} messages, libzmq error {error}"),
+            ))),
+        }
+    }
+}
+
+/// An address that may cross the closure that runs without the interpreter's lock: the thread is the same.
+#[derive(Clone, Copy)]
+struct Address(usize);
+
+impl Address {
+    fn pointer(self) -> *mut c_void {
+        ptr::with_exposed_provenance_mut(self.0)
+    }
+}
