@@ -52,4 +52,4 @@ COPY --from=spark-environment /opt/jars /opt/jars
 ENV RELAY_CACHE=/opt/relay-cache
 USER 10001:10001
 ENTRYPOINT ["relay"]
-CMD ["job", "history", "ticks", "bars", "triggers"]
+CMD ["job", "history", "ticks", "bars", "triggers", "maintenance"]

@@ -12,6 +12,7 @@ from benchmarks.report import RESULTS
 NAMES = (
     "submit_ack",
     "fan_out",
+    "churn",
     "decode_merge",
     "read_bars",
     "history_latency",
@@ -23,6 +24,7 @@ NAMES = (
     "triggers",
     "live_bars",
     "bar_states",
+    "maintenance",
 )
 
 

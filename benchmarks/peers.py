@@ -1,14 +1,19 @@
-"""Processes to compare with, and to load: ``python -m benchmarks.peers echo|proxy|sink …``."""
+"""Processes to compare with, and to load: ``python -m benchmarks.peers echo|proxy|sink|pulse …``."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import sqlite3
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import zmq
+
+from benchmarks.report import Latency
 
 __all__ = ["main"]
 
@@ -78,10 +83,43 @@ def sink(endpoint: str, report_to: str, topic: str, sockets: str) -> None:
                 continue
 
 
+def pulse(publish_to: str, subscribe_at: str, asked_at: str, per_second: str) -> None:
+    """A steady stream through a forwarder back to here; each question is answered with the latencies since the last.
+
+    Latencies are microseconds from the moment a message was due, so that a sender that is held up hides nothing.
+    """
+    context, topic = zmq.Context.instance(), b"PULSE/USDT.BINANCE|tick"
+    publisher, subscriber, asked = context.socket(zmq.PUB), context.socket(zmq.SUB), context.socket(zmq.REP)
+    publisher.connect(publish_to)
+    subscriber.subscribe(topic)
+    subscriber.connect(subscribe_at)
+    asked.connect(asked_at)
+    poller = zmq.Poller()
+    for socket in (subscriber, asked):
+        poller.register(socket, zmq.POLLIN)
+    step_ns, due_ns = 10**9 // int(per_second), time.monotonic_ns()
+    latency, first, newest, received = Latency(), 0, 0, 0
+    for number in itertools.count(1):
+        due_ns += step_ns
+        while (left_ns := due_ns - time.monotonic_ns()) > 0:
+            ready = dict(poller.poll(left_ns // 1_000_000 + 1 if left_ns > 1_000_000 else 0))
+            if subscriber in ready:
+                body = subscriber.recv_multipart()[2]
+                latency.record_ns(time.monotonic_ns() - int.from_bytes(body[1:9], "big"))
+                newest, received = int.from_bytes(body[9:], "big"), received + 1
+                first = first or newest
+            if asked in ready:
+                asked.recv()
+                lost = newest - first + 1 - received if received else 0
+                asked.send(json.dumps({**latency.row(), "lost": lost}).encode())
+                latency, first, received = Latency(), newest + 1 if newest else 0, 0
+        publisher.send_multipart((topic, b"\x01", b"\x04" + due_ns.to_bytes(8, "big") + number.to_bytes(8, "big")))
+
+
 def main(name: str, *arguments: str) -> None:
     """Run one peer until it is killed, or until the process that started it is gone."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    {"echo": echo, "proxy": proxy, "sink": sink}[name](*arguments)
+    {"echo": echo, "proxy": proxy, "sink": sink, "pulse": pulse}[name](*arguments)
 
 
 def _end_with_parent() -> None:

@@ -12,16 +12,17 @@ from hypothesis import settings
 from tests.support.kafka import RunningKafka
 
 # The same examples each time; MARKET_RELAY_RANDOM_EXAMPLES=1 looks for new ones.
-settings.register_profile("repeatable", derandomize=True)
-if not os.environ.get("MARKET_RELAY_RANDOM_EXAMPLES"):
-    settings.load_profile("repeatable")
+# No example is too slow: a busy machine is no fault of the code.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None)
+settings.load_profile("random" if os.environ.get("MARKET_RELAY_RANDOM_EXAMPLES") else "repeatable")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests that share something dear on one worker: the platform, the Spark session, the broker, else the module."""
+    """Keep on one worker what shares the platform, the Spark session or the broker; else what is in one module."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         group = item.path.relative_to(REPOSITORY).as_posix()

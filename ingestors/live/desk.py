@@ -189,6 +189,7 @@ class LiveDesk:
             while True:
                 now_ns = self._clock.monotonic_ns()
                 self._outlets.forwarder.turn()
+                self._outlets.sink.turn(now_ns)
                 for feed in tuple(self._feeds.values()):
                     feed.on_tick(now_ns)
                 self._outlets.counters.set("live.tickers", len(self._feeds))

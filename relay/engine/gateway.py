@@ -33,6 +33,8 @@ __all__ = ["GatewayEngine", "GatewayFacts"]
 BEAT_NS = 1_000_000_000
 MANAGER_BEATS_MISSED_MAX = 3
 _NEVER_FORWARDED = (*NOTIFICATION_PREFIXES, b"PROBE:", HEARTBEAT)
+_NEVER_PUBLISHED = (DEMAND_PREFIX, b"OUTCOME:", b"PROBE:")
+_PASSED_MAX = 100_000
 _FAST_PATH_IDS = frozenset(channel_types(Channel.FAST_PATH))
 _FAST_KIND_OF = {MessageType.TICK: b"tick", MessageType.GAP: b"gap", MessageType.HEARTBEAT: b"heartbeat"}
 _MARKET_IDS = frozenset(channel_types(Channel.MARKET_DATA))
@@ -74,6 +76,8 @@ class GatewayEngine:
         self._manager_heard_ns: int | None = None
         self._beat_due_ns = 0
         self._upstream = UpstreamTopics()
+        self._passed: dict[bytes, int] = {}
+        self._fast_passed: dict[bytes, int] = {}
         self.in_flight = 0
 
     def start(self, *, is_socket_asked: bool = False) -> list[Command]:
@@ -124,34 +128,45 @@ class GatewayEngine:
         self._count("replies.forwarded")
         return [SendToClient(tuple(frames))]
 
-    def on_published(self, frames: list[bytes], now_ns: int) -> list[Command]:
-        """Handle one message of the manager's publisher: topic, version, body."""
-        reason = _published_fault(frames, _MARKET_IDS)
+    def passes_published(self, topic: bytes, version: bytes, type_id: int, *, now_ns: int) -> bool:
+        """Judge one message of the manager's publisher, and hear its beats; return whether it goes to subscribers."""
+        if topic in self._passed and version == VERSION_FRAME and type_id in _MARKET_IDS:
+            return True
+        reason = _published_fault(version, type_id, _MARKET_IDS)
+        if reason is None and topic == MANAGER_HEARTBEAT:
+            self._manager_heard_ns = now_ns
+            return False
+        if reason is None and (topic.startswith(_NEVER_PUBLISHED) or topic == HEARTBEAT):
+            reason = RejectReason.WRONG_TOPIC
         if reason is not None:
             self._count(f"rejected.{reason}")
-            return []
-        topic = frames[0]
-        if topic == MANAGER_HEARTBEAT:
-            self._manager_heard_ns = now_ns
-            return []
-        if topic.startswith((DEMAND_PREFIX, b"OUTCOME:", b"PROBE:")) or topic == HEARTBEAT:
-            self._count(f"rejected.{RejectReason.WRONG_TOPIC}")
-            return []
-        self._count("published.forwarded")
-        return [Publish(tuple(frames))]
+            return False
+        if b"|" in topic:
+            _remember(self._passed, topic, type_id)
+        return True
 
-    def on_fast_path(self, frames: list[bytes]) -> list[Command]:
-        """Handle one message of an ingestor's publisher: only ticks, gaps and beats of a ticker."""
-        reason = _published_fault(frames, _FAST_PATH_IDS)
+    def passes_fast_path(self, topic: bytes, version: bytes, type_id: int) -> bool:
+        """Judge one message of an ingestor's publisher: only ticks, gaps and beats of a ticker go to subscribers."""
+        if self._fast_passed.get(topic) == type_id and version == VERSION_FRAME:
+            return True
+        reason = _published_fault(version, type_id, _FAST_PATH_IDS)
         if reason is None:
-            ticker, bar, kind = frames[0].rpartition(b"|")
-            if not bar or b"." not in ticker or kind != _FAST_KIND_OF[MessageType(frames[2][0])]:
+            ticker, bar, kind = topic.rpartition(b"|")
+            if not bar or b"." not in ticker or kind != _FAST_KIND_OF[MessageType(type_id)]:
                 reason = RejectReason.WRONG_TOPIC
         if reason is not None:
             self._count(f"rejected.{reason}")
-            return []
-        self._count("fast_path.forwarded")
-        return [Publish(tuple(frames))]
+            return False
+        _remember(self._fast_passed, topic, type_id)
+        return True
+
+    def on_misshaped(self, frames: list[bytes]) -> None:
+        """Count a published message that is not topic, version and a body."""
+        if len(frames) != 3:
+            reason = RejectReason.TOO_FEW_FRAMES if len(frames) < 3 else RejectReason.TOO_MANY_FRAMES
+        else:
+            reason = RejectReason.WRONG_VERSION if frames[1] != VERSION_FRAME else RejectReason.EMPTY_FRAME
+        self._count(f"rejected.{reason}")
 
     def on_subscription(self, frames: list[bytes]) -> tuple[bool | None, bytes, list[Command]]:
         """Judge one message of a subscriber before the next one is received.
@@ -218,12 +233,14 @@ class GatewayEngine:
         ]
 
 
-def _published_fault(frames: list[bytes], allowed_ids: frozenset[int]) -> RejectReason | None:
-    """Check by bytes, without decoding: this is the hot path."""
-    if len(frames) != 3:
-        return RejectReason.TOO_FEW_FRAMES if len(frames) < 3 else RejectReason.TOO_MANY_FRAMES
-    if frames[1] != VERSION_FRAME:
+def _published_fault(version: bytes, type_id: int, allowed_ids: frozenset[int]) -> RejectReason | None:
+    if version != VERSION_FRAME:
         return RejectReason.WRONG_VERSION
-    if not frames[2]:
-        return RejectReason.EMPTY_FRAME
-    return None if frames[2][0] in allowed_ids else RejectReason.WRONG_CHANNEL
+    return None if type_id in allowed_ids else RejectReason.WRONG_CHANNEL
+
+
+def _remember(passed: dict[bytes, int], topic: bytes, type_id: int) -> None:
+    """Note a topic that was judged in full, so that the next message of it costs one look."""
+    if len(passed) >= _PASSED_MAX:
+        passed.clear()
+    passed[topic] = type_id

@@ -257,9 +257,10 @@ class KafkaEventLog:
             for message in consumer.consume(min(limit, 1_000), timeout=0.1):
                 if message.error() is not None:
                     raise KafkaException(message.error())
-                record = _record(message)
-                if record.position.offset < end and (key is None or record.key == key) and len(records) < limit:
-                    records.append(record)
+                # Most records of a partition are of other keys: nothing is made of those.
+                is_wanted = key is None or message.key() == key
+                if is_wanted and len(records) < limit and (message.offset() or 0) < end:
+                    records.append(_record(message))
                 deadline = time.monotonic() + _READ_TIMEOUT_S
             if time.monotonic() > deadline:
                 raise RetryableError(f"reading {place.topic}: no answer within {_READ_TIMEOUT_S:.0f} s")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from functools import partial
 
 from relay.engine.commands import Command, Publish, Recheck, SendToClient, SendToManager, Upstream
 from relay.engine.gateway import GatewayEngine
@@ -23,6 +24,7 @@ from relay.transport import (
     SubscriptionCanary,
     Waker,
     accept_subscription,
+    forward,
     open_socket,
     receive,
     redial,
@@ -34,7 +36,10 @@ from relay.transport import (
 __all__ = ["GatewayLoop"]
 
 _BURST = 256
+_SUBSCRIPTIONS_BURST = 32
+"""Subscriptions, and topics asked about, in one turn: a thousand clients that leave at once hold up no tick."""
 _TICK_MS = 100
+_LOOK_NS = 50_000_000
 _REDIAL_NS = 5_000_000_000
 
 
@@ -74,6 +79,7 @@ class GatewayLoop:
             opened.callback(self._canary.close)
             self._opened = opened.pop_all()
         self._unsure: set[bytes] = set()
+        self._look_due_ns = 0
         self._requests, self._beats = Redial(_REDIAL_NS), Redial(_REDIAL_NS)
 
     def run(self, stopping: Callable[[], bool], waker: Waker) -> None:
@@ -81,22 +87,24 @@ class GatewayLoop:
         now_ns = time.time_ns
         handlers: list[tuple[Socket, Callable[[list[bytes]], Iterable[Command]]]] = [
             (self.xpub, self._on_subscription),
-            (self.published, lambda frames: self._engine.on_published(frames, now_ns())),
-            (self.fast_path, self._engine.on_fast_path),
             (self.manager, self._engine.on_reply),
             (self.router, lambda frames: self._engine.on_request(frames, now_ns())),
         ]
         self._execute(self._engine.start(is_socket_asked=self._canary.is_supported))
-        poller = Poller([*(socket for socket, _ in handlers), waker.fileno()])
+        poller = Poller([*(socket for socket, _ in handlers), self.published, self.fast_path, waker.fileno()])
         drain_until: float | None = None
         while drain_until is None or (self._engine.in_flight and time.monotonic() < drain_until):
             ready = poller.wait(_TICK_MS)
+            if self.fast_path in ready:
+                self._forward(self.fast_path, "fast_path.forwarded", self._engine.passes_fast_path)
+            if self.published in ready:
+                heard = partial(self._engine.passes_published, now_ns=now_ns())
+                self._forward(self.published, "published.forwarded", heard)
             for socket, handle in handlers:
                 if socket in ready:
                     self._drain(socket, handle)
-            self._execute(self._engine.on_tick(now_ns()))
-            self._watch_beats(now_ns())
-            self._counters.set("topics.upstream", self._engine.topics_upstream)
+            if time.monotonic_ns() >= self._look_due_ns:
+                self._look(now_ns())
             if drain_until is None and stopping():
                 drain_until = time.monotonic() + self._settings.drain_ms / 1000
                 handlers.pop()
@@ -108,11 +116,28 @@ class GatewayLoop:
 
     def _drain(self, socket: Socket, handle: Callable[[list[bytes]], Iterable[Command]]) -> None:
         """Handle a bounded burst, so that no socket starves another."""
-        for _ in range(_BURST):
+        for _ in range(_SUBSCRIPTIONS_BURST if socket is self.xpub else _BURST):
             frames = receive(socket)
             if frames is None:
                 return
             self._execute(handle(frames))
+
+    def _forward(self, source: Socket, counter: str, is_wanted: Callable[[bytes, bytes, int], bool]) -> None:
+        """Pass on a bounded burst of published messages, untouched."""
+        received, sent = forward(
+            source, self.xpub, is_wanted=is_wanted, on_misshaped=self._engine.on_misshaped, messages_max=_BURST
+        )
+        self._counters.add(counter, sent)
+        if received and source is self.published:
+            # Beats may be late, but what comes at all shows that the connection is alive: it is not cut off.
+            self._beats.worked()
+
+    def _look(self, now_ns: int) -> None:
+        """Do what is due; not at every turn, of which a stream of ticks makes thousands a second."""
+        self._look_due_ns = time.monotonic_ns() + _LOOK_NS
+        self._execute(self._engine.on_tick(now_ns))
+        self._watch_beats(now_ns)
+        self._counters.set("topics.upstream", self._engine.topics_upstream)
 
     def _watch_beats(self, now_ns: int) -> None:
         """Connect to the manager's publisher anew after a long silence; libzmq sends the subscriptions again."""
@@ -133,8 +158,10 @@ class GatewayLoop:
         return commands
 
     def _recheck(self) -> list[Command]:
-        """Ask about all topics that are in doubt; at most once for many unsubscriptions."""
-        unsure, self._unsure = self._unsure, set()
+        """Ask about topics that are in doubt; at most once for many unsubscriptions."""
+        unsure = [self._unsure.pop() for _ in range(min(len(self._unsure), _SUBSCRIPTIONS_BURST))]
+        if self._unsure:
+            self._canary.ask()
         held = {t for t in unsure if self._canary.is_held(t) or self._canary.is_held(DEMAND_PREFIX + t)}
         return [command for t in unsure for command in self._engine.on_held(t, is_held=t in held)]
 

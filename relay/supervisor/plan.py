@@ -55,6 +55,7 @@ def platform_parts(settings: UpSettings, *, java: Java, kafka: KafkaServer, conf
         url = f"http://{host}:{status_port}{health}"
         return Part(name, (*RELAY, *arguments, *parent), ready_url=url, environment=shared, stop_rank=stop_rank)
 
+    jobs = ("history", "ticks", "bars", "triggers", *(("maintenance",) if settings.maintenance else ()))
     parts = [
         Part(
             "kafka",
@@ -63,7 +64,7 @@ def platform_parts(settings: UpSettings, *, java: Java, kafka: KafkaServer, conf
             environment=JAVA_ENVIRONMENT,
             stop_rank=2,
         ),
-        process("history", "job", "history", "ticks", "bars", "triggers", status_port=ports.history_status),
+        process("history", "job", *jobs, status_port=ports.history_status),
         process("gateway", "gateway", status_port=ports.gateway_status, stop_rank=1),
         process("manager", "manager", status_port=ports.manager_status, stop_rank=1),
         process("ingestor", "ingestor", status_port=ports.ingestor_status),

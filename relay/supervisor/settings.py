@@ -55,6 +55,7 @@ class UpSettings(ApplicationSettings):
     ready_seconds: int = Field(default=180, ge=5, le=3_600, description="how long the start may take")
     stop_seconds: int = Field(default=12, ge=2, le=300, description="how long the parts may take to stop")
     spark_master: str = "local[2]"
+    maintenance: bool = Field(default=True, description="look after the tables: compaction, snapshots, orphans")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
 
     @model_validator(mode="after")

@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.sql import IcebergTables as CatalogRow
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     CommitStateUnknownException,
@@ -17,9 +19,11 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.table import Table, Transaction
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
+from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
-from relay.errors import RetryableError
+from relay.errors import RetryableError, SettingsError
 from relay.protocol.codes import ErrorCode
 from relay.tables.schema import (
     COVERAGE_TABLE,
@@ -62,7 +66,12 @@ def open_catalog(settings: TableSettings) -> Catalog:
 
 
 def ensure_tables(catalog: Catalog) -> None:
-    """Create the namespace and the tables that are missing, and give older tables the columns that were added since."""
+    """Create the namespace and the tables that are missing, and give older tables the columns that were added since.
+
+    Raises:
+        SettingsError: the catalog holds our tables under another catalog name.
+    """
+    _check_name(catalog)
     with suppress(NamespaceAlreadyExistsError):
         catalog.create_namespace(NAMESPACE)
     for name, columns in TABLE_COLUMNS.items():
@@ -72,6 +81,22 @@ def ensure_tables(catalog: Catalog) -> None:
             continue
         with suppress(TableAlreadyExistsError):
             _create(catalog, name, columns)
+
+
+def _check_name(catalog: Catalog) -> None:
+    """An SQL catalog keeps each table under the catalog's name: with another name it looks empty, for ever."""
+    if not isinstance(catalog, SqlCatalog):
+        return
+    with Session(catalog.engine) as session:
+        rows = select(CatalogRow.catalog_name).where(
+            CatalogRow.table_namespace == NAMESPACE, CatalogRow.table_name == OHLC_TABLE
+        )
+        names = set(session.scalars(rows))
+    if names and catalog.name not in names:
+        raise SettingsError(
+            f"expected catalog_name {' or '.join(sorted(names))}, under which the catalog holds the tables, got "
+            f"{catalog.name}; give every part the same catalog_name"
+        )
 
 
 def _add_missing_columns(table: Table, columns: pa.Schema) -> None:

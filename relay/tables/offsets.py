@@ -7,14 +7,22 @@ nothing. Offsets count only for the log they came from: another cluster or topic
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
-__all__ = ["HISTORY_JOB", "SourceOffsets", "covered_offsets", "stored_offsets"]
+__all__ = [
+    "HISTORY_JOB",
+    "SourceOffsets",
+    "carried_offsets",
+    "covered_offsets",
+    "offsets_keepers",
+    "stored_offsets",
+]
 
 HISTORY_JOB = "history"
 """Name under which the history job keeps its offsets."""
@@ -24,6 +32,7 @@ _SOURCE = "market-relay.source"
 _OFFSETS = "market-relay.offsets"
 _COVERED = "market-relay.covered-offsets"
 _BATCH = "market-relay.batch-id"
+_SOURCES_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +96,67 @@ def covered_offsets(table: Table, *, job: str, cluster_id: str, topic_id: str) -
     return SourceOffsets(job, cluster_id, topic_id, _newest(table, _COVERED, job, f"{cluster_id}/{topic_id}"))
 
 
+def offsets_keepers(table: Table) -> set[int]:
+    """Return the snapshots that keep the offsets of each job and log: expiry must leave them.
+
+    Of each job those of the :data:`_SOURCES_MAX` logs that were written last: one that was made anew never comes back.
+    """
+    found: dict[tuple[str, str, str], int] = {}
+    sources: dict[str, list[str]] = {}
+    for snapshot in _lineage(table):
+        kept = _properties(snapshot)
+        job, source = kept.get(_JOB), kept.get(_SOURCE)
+        if job is None or source is None:
+            continue
+        known = sources.setdefault(job, [])
+        if source not in known and len(known) < _SOURCES_MAX:
+            known.append(source)
+        for name in (_OFFSETS, _COVERED):
+            if name in kept and source in known:
+                found.setdefault((name, job, source), snapshot.snapshot_id)
+    return set(found.values())
+
+
+def carried_offsets(table: Table) -> dict[str, str]:
+    """Return the snapshot properties by which a commit that changes no row goes on keeping the newest offsets.
+
+    With them no older snapshot, and none of the files that it names, has to stay for the sake of its offsets. Those of
+    other jobs and logs stay where they are.
+    """
+    for snapshot in _lineage(table):
+        kept = _properties(snapshot)
+        if _OFFSETS in kept:
+            return {name: text for name, text in kept.items() if name in (_JOB, _SOURCE, _OFFSETS, _COVERED, _BATCH)}
+    return {}
+
+
 def _newest(table: Table, name: str, job: str, source: str) -> dict[int, int]:
+    for snapshot in _lineage(table):
+        kept = _properties(snapshot)
+        if name in kept and kept.get(_JOB) == job and kept.get(_SOURCE) == source:
+            return {int(p): int(o) for p, o in json.loads(kept[name]).items()}
+    return {}
+
+
+def _lineage(table: Table) -> Iterator[Snapshot]:
+    """The head and what it descends from, newest first; a hole that expiry has left is gone over.
+
+    Expiry takes from a snapshot the name of a parent that it removes, so a hole looks like a beginning: what is behind
+    it is found by the sequence number, which rises with each commit.
+    """
     by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
     snapshot = table.current_snapshot()
     while snapshot is not None:
-        kept = snapshot.summary.additional_properties if snapshot.summary is not None else {}
-        if name in kept and kept.get(_JOB) == job and kept.get(_SOURCE) == source:
-            return {int(p): int(o) for p, o in json.loads(kept[name]).items()}
-        parent_id = snapshot.parent_snapshot_id
+        yield snapshot
+        parent_id, number = snapshot.parent_snapshot_id, snapshot.sequence_number or 0
         snapshot = by_id.get(parent_id) if parent_id is not None else None
-    return {}
+        if snapshot is None:
+            older = (other for other in by_id.values() if (other.sequence_number or 0) < number)
+            snapshot = max(older, key=lambda other: other.sequence_number or 0, default=None)
+
+
+def _properties(snapshot: Snapshot) -> Mapping[str, str]:
+    return snapshot.summary.additional_properties if snapshot.summary is not None else {}
 
 
 def _text_of(end_offsets: Mapping[int, int]) -> str:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
-from pyiceberg.table.update.snapshot import ExpireSnapshots
 
 from relay.errors import RetryableError
 from relay.protocol.codes import ErrorCode
@@ -169,32 +167,6 @@ class IcebergTables:
         self._commit(TICKS_TABLE, commit)
         self._ticks.stored(rows)
         return added
-
-    def expire_snapshots(self, name: str, *, older_than: datetime, count_max: int) -> None:
-        """Forget old snapshots; the head always stays, and with it the offsets that it keeps.
-
-        Args:
-            name: of the table.
-            older_than: snapshots before this time go.
-            count_max: of the others only so many stay, the newest: each one makes every commit and read dearer.
-        """
-        with storage_errors(f"expiring snapshots of {name}"):
-            table = self._table(name)
-            newest_first = sorted(table.metadata.snapshots, key=lambda s: s.sequence_number or 0, reverse=True)
-            kept = {ref.snapshot_id for ref in table.metadata.refs.values()}
-            oldest_ms = older_than.timestamp() * 1000
-            old = [
-                snapshot.snapshot_id
-                for place, snapshot in enumerate(newest_first)
-                if snapshot.snapshot_id not in kept and (place >= count_max or snapshot.timestamp_ms < oldest_ms)
-            ]
-            if not old:
-                return
-            try:
-                with LeanTransaction(table) as change:
-                    ExpireSnapshots(change).by_ids(old).commit()
-            except (CommitFailedException, ValidationException):
-                _LOG.info("snapshot_expiry_lost_a_race table=%s", name)
 
     def _replace(
         self,

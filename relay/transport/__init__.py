@@ -1,6 +1,8 @@
 """ZeroMQ's one home: sockets with bounded queues, heartbeats and outcomes as values."""
 
 from relay.transport.canary import SubscriptionCanary
+from relay.transport.connection_watch import ConnectionWatch
+from relay.transport.forwarding import forward
 from relay.transport.sockets import (
     MANUAL_SUBSCRIPTIONS,
     VERBOSE_SUBSCRIPTIONS,
@@ -27,6 +29,7 @@ __all__ = [
     "MANUAL_SUBSCRIPTIONS",
     "VERBOSE_SUBSCRIPTIONS",
     "AsyncSocket",
+    "ConnectionWatch",
     "Context",
     "Poller",
     "SendOutcome",
@@ -36,6 +39,7 @@ __all__ = [
     "SubscriptionCanary",
     "Waker",
     "accept_subscription",
+    "forward",
     "new_context",
     "open_async_socket",
     "open_socket",

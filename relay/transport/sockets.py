@@ -25,6 +25,7 @@ __all__ = [
     "SocketKind",
     "SocketLimits",
     "accept_subscription",
+    "connect_socket",
     "library_version",
     "new_context",
     "open_async_socket",
@@ -46,6 +47,9 @@ VERBOSE_SUBSCRIPTIONS: tuple[int, int] = (zmq.XPUB_VERBOSE, 1)
 """Option of an XPUB that shall see every subscription, also repeated ones."""
 
 _LIBZMQ_FLOOR = (4, 3, 2)
+_SUBSCRIPTIONS_MAX = 1_000_000
+"""Subscriptions queue towards publishers like messages, all at once after a reconnect; what is over the bound is lost
+without a word, so it is out of reach."""
 _LAST, _MORE, _HAS_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
 
 
@@ -78,7 +82,7 @@ class SocketLimits:
 
     Attributes:
         send_queue_max, receive_queue_max: messages for each peer (high-water marks); 0 would mean no bound
-            and is refused.
+            and is refused. What SUB and XSUB send are subscriptions, which have a wide bound of their own.
         frame_bytes_max: a peer that sends a bigger frame is disconnected by libzmq; None for no bound.
         heartbeat_ms: ZMTP heartbeat interval; a peer that is silent for three of them is dropped.
         immediate: queue only for peers that are connected (a DEALER towards one server).
@@ -190,6 +194,18 @@ def receive(socket: Socket) -> list[bytes] | None:
     return frames
 
 
+def connect_socket(socket: zmq.Socket[bytes] | AsyncSocket, endpoint: str) -> None:
+    """Connect a socket that was opened without an endpoint.
+
+    Raises:
+        SettingsError: the endpoint makes no sense.
+    """
+    try:
+        socket.connect(endpoint)
+    except zmq.ZMQError as error:
+        raise SettingsError(f"cannot connect to {endpoint}: {error}; expected tcp://HOST:PORT") from error
+
+
 def redial(socket: Socket | AsyncSocket, endpoint: str) -> None:
     """Drop a connection, if there is still one, and make it anew; subscriptions of the socket go with it.
 
@@ -244,7 +260,9 @@ def _configure(
     socket: zmq.Socket[bytes] | AsyncSocket, limits: SocketLimits, options: Sequence[tuple[int, int | bytes]]
 ) -> None:
     socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.SNDHWM, limits.send_queue_max)
+    kind = socket.getsockopt(zmq.TYPE)
+    subscribes = kind in (zmq.SUB, zmq.XSUB)
+    socket.setsockopt(zmq.SNDHWM, _SUBSCRIPTIONS_MAX if subscribes else limits.send_queue_max)
     socket.setsockopt(zmq.RCVHWM, limits.receive_queue_max)
     socket.setsockopt(zmq.HEARTBEAT_IVL, limits.heartbeat_ms)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3 * limits.heartbeat_ms)
@@ -258,7 +276,6 @@ def _configure(
         socket.setsockopt(zmq.MAXMSGSIZE, limits.frame_bytes_max)
     if limits.immediate:
         socket.setsockopt(zmq.IMMEDIATE, 1)
-    kind = socket.getsockopt(zmq.TYPE)
     if kind == zmq.ROUTER:
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     if kind == zmq.REQ:
@@ -275,10 +292,7 @@ def _attach(socket: zmq.Socket[bytes] | AsyncSocket, bind: Sequence[str], connec
         except zmq.ZMQError as error:
             raise SettingsError(f"cannot bind {endpoint}: {error}{port_holder(endpoint)}") from error
     for endpoint in connect:
-        try:
-            socket.connect(endpoint)
-        except zmq.ZMQError as error:
-            raise SettingsError(f"cannot connect to {endpoint}: {error}; expected tcp://HOST:PORT") from error
+        connect_socket(socket, endpoint)
 
 
 def _subscription(socket: Socket, topic: bytes, *, on: bool) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from relay.errors import RelayError, RetryableError
 from relay.eventlog.kafka import KafkaEventLog
-from relay.observability import Counters, StatusServer
+from relay.observability import Counters, StatusServer, new_counters
 from relay.tables.reader import open_tables
 from relay.tables.writer import IcebergTables, open_writable_tables
 from relay.transport import new_context
@@ -24,6 +24,7 @@ from spark_jobs.jobs.bars.job import BarsJob
 from spark_jobs.jobs.checkpoints import lock_checkpoints
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.history.job import HistoryJob
+from spark_jobs.jobs.maintenance.service import MAINTENANCE, MaintenanceThread
 from spark_jobs.jobs.progress import QueryProgress, progress_of
 from spark_jobs.jobs.session import open_session
 from spark_jobs.jobs.settings import JobSettings
@@ -138,15 +139,17 @@ def run_jobs(settings: JobSettings, names: Sequence[str], *, stopping: threading
 
     Args:
         settings: of the jobs.
-        names: of :data:`STREAMING_JOBS`.
+        names: of :data:`STREAMING_JOBS`; with maintenance, the tables are looked after beside them.
         stopping: set by signals too.
 
     Raises:
         SettingsError: another process runs one of the jobs on the same checkpoint folder.
     """
-    counters = Counters()
+    counters, shared = new_counters("jobs", shared_memory=settings.shared_memory)
     state: dict[str, object] = {"ready": False, "jobs": list(names)}
     with ExitStack() as opened:
+        if shared is not None:
+            opened.callback(shared.close)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopping.set())
         for name in names:
@@ -190,7 +193,9 @@ def run_jobs(settings: JobSettings, names: Sequence[str], *, stopping: threading
             ),
             "triggers": lambda: TriggersJob(settings, session=session, log=log, hints=trigger_hints, counters=counters),
         }
-        keepers = [_Keeper(name, makers[name], counters) for name in names]
+        keepers = [_Keeper(name, makers[name], counters) for name in names if name != MAINTENANCE]
+        if MAINTENANCE in names:
+            opened.callback(MaintenanceThread(settings, counters).close)
         opened.callback(lambda: state.update(ready=False))
         return _keep_running(keepers, state, stopping)
 

@@ -6,13 +6,16 @@ import os
 import sys
 from urllib.parse import parse_qsl, urlsplit
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from relay.errors import SettingsError
 from relay.supervisor.java import find_java
 from spark_jobs.jobs.settings import JobSettings
 
-__all__ = ["open_session", "spark_catalog_properties"]
+__all__ = ["check_spark", "open_session", "spark_catalog_properties"]
+
+_SPARK = "4.1"
 
 
 def open_session(settings: JobSettings, *, name: str, archiving: bool = False) -> SparkSession:
@@ -24,8 +27,9 @@ def open_session(settings: JobSettings, *, name: str, archiving: bool = False) -
         archiving: write the classes that were loaded to ``settings.class_archive`` when the JVM ends.
 
     Raises:
-        SettingsError: no usable Java.
+        SettingsError: no usable Java, or another Spark than the connectors are made for.
     """
+    check_spark(pyspark.__version__)
     java = find_java()
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -54,6 +58,22 @@ def open_session(settings: JobSettings, *, name: str, archiving: bool = False) -
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("WARN")
     return session
+
+
+def check_spark(version: str) -> None:
+    """Refuse a Spark that the Iceberg runtime is not made for, before it fails somewhere inside the JVM.
+
+    Args:
+        version: of PySpark, such as ``4.1.3``.
+
+    Raises:
+        SettingsError: another Spark.
+    """
+    if version.split(".")[:2] != _SPARK.split("."):
+        raise SettingsError(
+            f"expected Spark {_SPARK}, for which the Iceberg runtime and the Kafka connector are made, got {version}; "
+            f"install pyspark {_SPARK}.* and submit to a cluster of that version"
+        )
 
 
 def spark_catalog_properties(settings: JobSettings) -> dict[str, str]:

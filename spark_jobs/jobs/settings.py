@@ -44,6 +44,10 @@ class JobSettings(ApplicationSettings):
     driver_records_max: int = Field(
         300, ge=0, le=100_000, description="micro-batches of at most so many records commit from the driver"
     )
+    tick_bars_wait_seconds: int = Field(
+        10, ge=0, le=600, description="how long bars made from ticks are collected for one commit; 0 commits at once"
+    )
+    tick_bars_rows_max: int = Field(5_000, ge=1, le=1_000_000, description="with so many of them nothing waits")
     ticks_trigger_seconds: int = Field(
         5, ge=1, le=600, description="how long ticks are collected for one commit; fewer commits are fewer files"
     )
@@ -76,7 +80,27 @@ class JobSettings(ApplicationSettings):
     snapshots_max: int = Field(
         200, ge=1, le=100_000, description="newest snapshots that stay; each one makes commits and reads dearer"
     )
-    maintenance_every_batches: int = Field(100, ge=1, le=1_000_000)
+    maintenance_tables: tuple[str, ...] = Field((), description="tables that are looked after; empty for all")
+    maintenance_expiry_seconds: int = Field(300, ge=1, le=86_400, description="how often old snapshots are forgotten")
+    maintenance_compaction_seconds: int = Field(
+        3_600, ge=0, le=30 * 86_400, description="how often small data files are put together; 0 for never"
+    )
+    maintenance_orphans_seconds: int = Field(
+        86_400, ge=0, le=365 * 86_400, description="how often files that no snapshot names are removed; 0 for never"
+    )
+    maintenance_target_file_mebibytes: int = Field(
+        32, ge=1, le=1_024, description="size of the files that small ones become; an overwrite writes one whole"
+    )
+    maintenance_small_file_mebibytes: int = Field(8, ge=1, le=1_024, description="files below are small")
+    maintenance_small_files_min: int = Field(
+        20, ge=2, le=100_000, description="fewer small files of a partition are left as they are"
+    )
+    maintenance_open_day_hours: int = Field(
+        2, ge=0, le=720, description="so long after its end a day of ticks may still grow and is left alone"
+    )
+    maintenance_orphan_hours: int = Field(
+        72, ge=1, le=24 * 365, description="younger files may belong to a commit under way; longer than any takes"
+    )
     status_address: str = "127.0.0.1"
     status_port: int = Field(9105, ge=0, le=65_535)
 

@@ -27,7 +27,7 @@ class NotificationForwarder:
     Args:
         publisher: where messages go.
         mark: called with the job id of each hint.
-        fired: called with the trigger id of each firing.
+        fired: called with the trigger id of each firing and when it was made, nanoseconds; None when it does not say.
         limits: bounds of a message.
         counters: of the process.
     """
@@ -37,7 +37,7 @@ class NotificationForwarder:
         *,
         publisher: Publisher,
         mark: Callable[[str], None],
-        fired: Callable[[str], None],
+        fired: Callable[[str, int | None], None],
         limits: EnvelopeLimits,
         counters: Counters,
     ) -> None:
@@ -60,7 +60,7 @@ class NotificationForwarder:
             return
         if isinstance(envelope.message, trigger_pb2.CEPTriggerEvent):
             self._counters.add("manager.triggers.events")
-            self._fired(envelope.message.trigger_id)
+            self._fired(envelope.message.trigger_id, envelope.message.stamp.published_at or None)
         self._counters.add("manager.notifications.forwarded")
         self._publisher.publish(topic, envelope.body, now_ns=now_ns)
 

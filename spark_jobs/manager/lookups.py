@@ -93,6 +93,7 @@ class TableLookups:
         self._questions: queue.SimpleQueue[Question | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._tables: TableReader | None = None
+        self._unread: LogEnds | None = None
         self._thread = threading.Thread(target=self._run, name="table-lookups", daemon=True)
         self._thread.start()
 
@@ -135,8 +136,19 @@ class TableLookups:
         if self._tables is None:
             self._tables = self._open_tables()
         if isinstance(question, JobsQuestion):
-            return Answered(tuple(look_at_jobs(self._tables, question.jobs, log_ends=question.log_ends)))
+            return self._look(self._tables, question)
         return _find_symbols(self._tables, question)
+
+    def _look(self, tables: TableReader, question: JobsQuestion) -> Answered:
+        """Look, and keep ends that the tables have not reached: where bars never cease, the newest never are."""
+        newest, oldest = question.log_ends, self._unread
+        ends = tuple(one for one in (newest, oldest) if one is not None)
+        evidence = tuple(look_at_jobs(tables, question.jobs, log_ends=ends))
+        read_ns = max((one.log_read_ns for one in evidence), default=0)
+        is_same_log = oldest is not None and newest is not None and oldest.topic_id == newest.topic_id
+        if not is_same_log or (oldest is not None and oldest.asked_ns <= read_ns):
+            self._unread = newest if newest is not None and newest.asked_ns > read_ns else None
+        return Answered(evidence)
 
 
 def _find_symbols(tables: TableReader, question: SymbolsQuestion) -> SymbolsFound:
@@ -147,10 +159,15 @@ def _find_symbols(tables: TableReader, question: SymbolsQuestion) -> SymbolsFoun
     return SymbolsFound(question, tuple(markets), snapshot_id, len(stored))
 
 
-def look_at_jobs(tables: TableReader, jobs: Sequence[Job], *, log_ends: LogEnds | None = None) -> list[Evidence]:
+def look_at_jobs(tables: TableReader, jobs: Sequence[Job], *, log_ends: Sequence[LogEnds] = ()) -> list[Evidence]:
     """Return the evidence for jobs: one scan for their coverage rows, then bars where a job may end.
 
     How far the log has been read is asked first: a row that is not seen after that does not come out of it any more.
+
+    Args:
+        tables: to be read.
+        jobs: of the manager.
+        log_ends: where the log ended, newest first; the first that the tables have reached counts.
 
     Raises:
         RetryableError: the tables are away.
@@ -168,11 +185,11 @@ def look_at_jobs(tables: TableReader, jobs: Sequence[Job], *, log_ends: LogEnds 
     return [replace(evidence, log_read_ns=log_read_ns) for evidence in looks]
 
 
-def _log_read_ns(tables: TableReader, log_ends: LogEnds | None) -> int:
-    if log_ends is None:
-        return 0
-    reached = tables.log_reached(log_ends.cluster_id, log_ends.topic_id)
-    return log_ends.asked_ns if log_ends.is_read(reached) else 0
+def _log_read_ns(tables: TableReader, log_ends: Sequence[LogEnds]) -> int:
+    for ends in log_ends:
+        if ends.is_read(tables.log_reached(ends.cluster_id, ends.topic_id)):
+            return ends.asked_ns
+    return 0
 
 
 def _stored_coverage(tables: TableReader, jobs: Iterable[Job]) -> dict[str, Sequence[Range]]:

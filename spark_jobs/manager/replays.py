@@ -6,7 +6,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 
@@ -25,18 +24,13 @@ __all__ = ["ReplayDesk", "replay", "unavailable"]
 _LOG = structlog.get_logger(__name__)
 _WAITING_MAX = 256
 _TOPIC_OF = {"tick": TICK_TOPIC, "gap": TICK_TOPIC, "ohlc": HISTORY_TOPIC, "trigger": TRIGGER_TOPIC}
-_WINDOWS_NS = (30 * NANOSECONDS, 600 * NANOSECONDS, 21_600 * NANOSECONDS, None)
-"""How far back to look for numbers, step by step; None for as far as the log goes."""
+_WINDOWS_NS = (5 * NANOSECONDS, 60 * NANOSECONDS, 600 * NANOSECONDS, 21_600 * NANOSECONDS, None)
+"""How far back to look for numbers, step by step; None for as far as the log goes. Nearly every loss is seconds old."""
 _CLOCK_SLACK_NS = 60 * NANOSECONDS
 """An exchange's clock may run ahead of ours by less than this, so a record may be older than its trade."""
-_STEP_RECORDS = 5_000
+_STEP_RECORDS = 20_000
+"""Each step connects to the log anew, which takes as long as reading thousands of records."""
 _SCAN_RECORDS_MAX = 500_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    wanted: ReplayWanted
-    routing: Route
 
 
 class ReplayDesk:
@@ -51,18 +45,30 @@ class ReplayDesk:
     def __init__(self, open_log: Callable[[], EventLog] | None, *, topic_prefix: str, waker: Waker) -> None:
         self._open_log, self._waker = open_log, waker
         self._topics = {kind: topic_prefix + topic for kind, topic in _TOPIC_OF.items()}
-        self._questions: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
+        self._questions: queue.SimpleQueue[ReplayWanted | None] = queue.SimpleQueue()
+        self._asking: dict[ReplayWanted, dict[Route, None]] = {}
+        self._asking_lock = threading.Lock()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="replays", daemon=True)
         self._thread.start()
 
     def ask(self, wanted: ReplayWanted, routing: Route) -> Answer | None:
-        """Put a question; return an answer at once when it cannot be taken."""
+        """Put a question, or join the same one that waits; return an answer at once when it cannot be taken."""
         if self._open_log is None:
             return Answer(routing, unavailable("this manager knows no event log; set log_bootstrap_servers"))
-        if self._questions.qsize() >= _WAITING_MAX:
-            return Answer(routing, unavailable("too many replays wait; ask again later", ErrorCode.OVERLOADED))
-        self._questions.put(_Question(wanted, routing))
+        overloaded = Answer(routing, unavailable("too many replays wait; ask again later", ErrorCode.OVERLOADED))
+        with self._asking_lock:
+            routes = self._asking.get(wanted)
+            if routes is not None:
+                # Clients ask again after seconds: were each one a scan of its own, a slow log would never catch up.
+                if routing not in routes and len(routes) >= _WAITING_MAX:
+                    return overloaded
+                routes[routing] = None
+                return None
+            if len(self._asking) >= _WAITING_MAX:
+                return overloaded
+            self._asking[wanted] = {routing: None}
+        self._questions.put(wanted)
         return None
 
     def answers(self) -> list[Answer]:
@@ -81,18 +87,21 @@ class ReplayDesk:
 
     def _run(self) -> None:
         log: EventLog | None = None
-        while (question := self._questions.get()) is not None:
+        while (wanted := self._questions.get()) is not None:
             try:
                 if log is None and self._open_log is not None:
                     log = self._open_log()
-                topic = self._topics[question.wanted.topic.kind]
-                response = replay(log, topic, question.wanted) if log is not None else unavailable("no log")
+                topic = self._topics[wanted.topic.kind]
+                response = replay(log, topic, wanted) if log is not None else unavailable("no log")
             except RelayError as error:
                 response = unavailable(str(error), error.code)
             except Exception as error:  # noqa: BLE001 - a dead thread would leave every later question unanswered
-                _LOG.exception("replay_failed", topic=str(question.wanted.topic))
+                _LOG.exception("replay_failed", topic=str(wanted.topic))
                 response = unavailable(f"the replay failed: {error}", ErrorCode.INTERNAL)
-            self._answers.put(Answer(question.routing, response))
+            with self._asking_lock:
+                routes = self._asking.pop(wanted)
+            for routing in routes:
+                self._answers.put(Answer(routing, response))
             self._waker.wake()
         if log is not None:
             log.close()
@@ -136,7 +145,7 @@ def _scan(
     from_time_ns: int | None,
 ) -> None:
     key, scanned = wanted.key, 0
-    while not collector.is_full and scanned < _SCAN_RECORDS_MAX:
+    while not (collector.is_full or collector.is_complete) and scanned < _SCAN_RECORDS_MAX:
         records = log.read(topic, key=key, from_offset=from_offset, from_time_ns=from_time_ns, limit=_STEP_RECORDS)
         collector.take((record.position.offset, record.value) for record in records)
         scanned += len(records)

@@ -5,6 +5,8 @@
 //! short stretches. What is printed is the median of the stretches, and the best tenth of them, which is what
 //! the code can do where the machine has other work, too; ratios are of the latter.
 
+#![allow(clippy::multiple_unsafe_ops_per_block, clippy::cast_ptr_alignment, clippy::cast_precision_loss)]
+
 use std::env::{args, current_exe};
 use std::hint::spin_loop;
 use std::process::Command;
@@ -311,10 +313,15 @@ fn create(directory: &SegmentDirectory, kind: &str) -> Result<(), Error> {
         directory.unlink(&name)?;
         match kind {
             "floor" => {
-                drop(Segment::create(directory, &name, 4096 + CAPACITY + 64, SegmentOptions::default(), |_| ())?)
+                let length = 4096 + CAPACITY + 64;
+                Segment::create(directory, &name, length, SegmentOptions::default(), |_| ())?;
             }
-            "ring" => drop(SharedRing::create(directory, &name, CAPACITY, CreateOptions::default())?),
-            _ => drop(IpcChannel::create(directory, &name, CAPACITY / 2, CreateOptions::default())?),
+            "ring" => {
+                SharedRing::create(directory, &name, CAPACITY, CreateOptions::default())?;
+            }
+            _ => {
+                IpcChannel::create(directory, &name, CAPACITY / 2, CreateOptions::default())?;
+            }
         }
     }
     Ok(())

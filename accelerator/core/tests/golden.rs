@@ -203,7 +203,9 @@ fn images_are_made_byte_for_byte_and_say_what_their_index_says() {
     let index = format!("[\n{}\n]\n", images.iter().map(entry).collect::<Vec<_>>().join(",\n"));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::create_dir_all(folder()).unwrap();
-        images.iter().for_each(|image| fs::write(folder().join(image.file), &image.bytes).unwrap());
+        for image in &images {
+            fs::write(folder().join(image.file), &image.bytes).unwrap();
+        }
         fs::write(folder().join("index.json"), &index).unwrap();
     }
     assert_eq!(fs::read_to_string(folder().join("index.json")).unwrap(), index);

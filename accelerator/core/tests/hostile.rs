@@ -14,7 +14,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use relay_accel_core::memory::SegmentOptions;
 use relay_accel_core::ring::{
-    CHANNEL_MAGIC, CreateOptions, FrameBatch, Geometry, IpcChannel, RING_MAGIC, SharedFixedRing, SharedFrames,
+    CHANNEL_MAGIC, Claim, CreateOptions, FrameBatch, Geometry, IpcChannel, RING_MAGIC, SharedFixedRing, SharedFrames,
     SharedMpscRing, SharedRing,
 };
 use support::{Scratch, named};
@@ -74,7 +74,7 @@ fn exercise<G: Geometry>(shared: &SharedFrames<G>) {
     if let Ok(mut producer) = shared.producer() {
         for length in [0, 1, 100, 512, 1000] {
             let _ = producer.try_write(1, &vec![1; length]);
-            let _ = producer.claim(1, length).map(|claim| claim.commit());
+            let _ = producer.claim(1, length).map(Claim::commit);
         }
     }
 }

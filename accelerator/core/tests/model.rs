@@ -105,13 +105,14 @@ impl<G: Geometry> Twin<G> {
             Step::Poll(limit) => {
                 let mut got = Vec::new();
                 let polled = self.consumer.poll(limit, |id, bytes| got.push((id, bytes.to_vec())));
-                self.compare(limit, polled.stop, got);
+                self.compare(limit, polled.stop, &got);
             }
             Step::PollBatch(limit) => {
                 let mut batch = FrameBatch::new();
                 let polled = self.consumer.poll_batch(limit, &mut batch);
                 assert_eq!(batch.len(), polled.frames);
-                self.compare(limit, polled.stop, batch.iter().map(|(id, bytes)| (id, bytes.to_vec())).collect());
+                let got: Vec<_> = batch.iter().map(|(id, bytes)| (id, bytes.to_vec())).collect();
+                self.compare(limit, polled.stop, &got);
             }
             Step::PollFrames(limit) => {
                 let mut got = Vec::new();
@@ -120,12 +121,12 @@ impl<G: Geometry> Twin<G> {
                     assert_eq!(frame.copy_to(&mut bytes), bytes.len());
                     got.push((frame.type_id(), bytes));
                 });
-                self.compare(limit, polled.stop, got);
+                self.compare(limit, polled.stop, &got);
             }
         }
     }
 
-    fn compare(&mut self, limit: usize, stop: Stop, got: Vec<(i32, Vec<u8>)>) {
+    fn compare(&mut self, limit: usize, stop: Stop, got: &[(i32, Vec<u8>)]) {
         let count = limit.min(self.queue.len());
         let expected: Vec<_> = self.queue.drain(..count).collect();
         assert_eq!(got, expected);
@@ -139,13 +140,17 @@ proptest! {
     #[test]
     fn a_ring_is_a_queue(power in 6u32..13, steps in steps(40)) {
         let mut twin = Twin::new(spsc(1 << power).unwrap());
-        steps.into_iter().for_each(|step| twin.step(step));
+        for step in steps {
+            twin.step(step);
+        }
     }
 
     #[test]
     fn a_log_buffer_is_a_queue(steps in steps(512)) {
         let mut twin = Twin::new(log_buffer(4096).unwrap());
-        steps.into_iter().for_each(|step| twin.step(step));
+        for step in steps {
+            twin.step(step);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 from relay_client.async_client import AsyncClient
 from relay_client.async_subscription import AsyncSubscription
+from relay_client.async_tick_player import AsyncTickPlayer
 from relay_client.client import Client
 from relay_client.engine.completeness import Completeness, KnownGap, MissingIds
 from relay_client.engine.items import Origin, Tick
@@ -62,6 +63,7 @@ __all__ = [
     "VOLUME",
     "AsyncClient",
     "AsyncSubscription",
+    "AsyncTickPlayer",
     "AsyncTriggerEvents",
     "AsyncTriggers",
     "Bar",

@@ -12,6 +12,7 @@ from relay.protocol.times import TimeUnit
 from relay_client.archive import read_completeness, read_ticks
 from relay_client.arguments import items
 from relay_client.async_subscription import AsyncSubscription
+from relay_client.async_tick_player import AsyncTickPlayer
 from relay_client.client import SYMBOLS_MAX
 from relay_client.engine.completeness import Completeness
 from relay_client.exchange_reading import read_statistics, read_symbol_history
@@ -227,6 +228,31 @@ class AsyncClient:
 
     async def _check_tickers(self, plan: Plan, timeout: float | None) -> None:  # noqa: ASYNC109
         await run_async(self._flows.check_tickers(plan.tickers, exchanges=plan.exchanges, timeout_s=timeout))
+
+    def replay(
+        self,
+        topics: TopicsLike,
+        *,
+        start: TimeLike,
+        end: TimeLike | None = None,
+        speed: float | None = None,
+        timeout: float | None = None,
+    ) -> AsyncTickPlayer:
+        """Play stored ticks and bars as :meth:`subscribe` would give them; see :meth:`relay_client.Client.replay`.
+
+        ::
+
+            async for tick in client.replay("BTC/USDT.BINANCE", start="2026-01-01T00:00Z", end="2026-01-02T00:00Z"):
+                await strategy(tick)
+
+        It reads when it is iterated, awaited, or entered (``async with``), which is when errors of reading are raised.
+        """
+        return AsyncTickPlayer(
+            topics,
+            ticks=lambda ticker: self.ticks(ticker, start=start, end=end, timeout=timeout),
+            bars=lambda ticker, period: self.history(ticker, start=start, end=end, period=period, timeout=timeout),
+            speed=speed,
+        )
 
     async def probe(self, *, timeout: float | None = None) -> RelayInfo:  # noqa: ASYNC109
         """Ask the relay about itself; see :meth:`relay_client.Client.probe`."""

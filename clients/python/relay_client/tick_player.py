@@ -10,15 +10,29 @@ from types import TracebackType
 
 from relay.errors import SettingsError
 from relay.protocol.periods import NANOSECONDS
-from relay.protocol.topics import StatisticsTopic
+from relay.protocol.topics import MarketTopic, StatisticsTopic
 from relay_client.arguments import seconds
 from relay_client.engine.items import Tick
 from relay_client.history import Bar
 from relay_client.subscribing import TopicsLike, topics_of
 
-__all__ = ["TickPlayer", "open_player"]
+__all__ = ["Item", "Pace", "TickPlayer", "merged", "open_player", "stored_topics"]
 
 Item = Tick | Bar
+
+
+def stored_topics(topics: TopicsLike) -> list[MarketTopic]:
+    """Return topics of what is stored.
+
+    Raises:
+        SettingsError: a topic holds nothing that is stored, or is none.
+    """
+    found = []
+    for topic in topics_of(topics):
+        if isinstance(topic, StatisticsTopic) or topic.kind not in ("tick", "ohlc"):
+            raise SettingsError(f"expected topics of ticks or bars to replay, got {topic}")
+        found.append(topic)
+    return found
 
 
 def open_player(
@@ -39,21 +53,49 @@ def open_player(
     Raises:
         SettingsError: an argument is wrong, or a topic holds nothing that is stored.
     """
-    if speed is not None:
-        speed = seconds("speed", speed, 0)
+    pace, wanted = Pace(speed), stored_topics(topics)
     sources: list[Iterable[Item]] = []
-    names: list[str] = []
-    for topic in topics_of(topics):
-        if isinstance(topic, StatisticsTopic):
-            raise SettingsError(f"expected topics of ticks or bars to replay, got {topic}")
-        if topic.kind == "tick":
-            sources.append(ticks(str(topic.ticker)))
-        elif topic.kind == "ohlc" and topic.period_seconds is not None:
-            sources.append(bars(str(topic.ticker), topic.period_seconds))
-        else:
-            raise SettingsError(f"expected topics of ticks or bars to replay, got {topic}")
-        names.append(str(topic))
-    return TickPlayer(sources, topics=names, speed=speed)
+    for topic in wanted:
+        ticker, period_seconds = str(topic.ticker), topic.period_seconds
+        sources.append(ticks(ticker) if period_seconds is None else bars(ticker, period_seconds))
+    return TickPlayer(sources, topics=[str(topic) for topic in wanted], pace=pace)
+
+
+def merged(sources: Sequence[Iterable[Item]]) -> Iterator[Item]:
+    """Return items of all sources, ascending by the time at which they were known: a tick's own, a bar's end."""
+    return heapq.merge(*sources, key=_known_ns)
+
+
+class Pace:
+    """How fast stored items are played.
+
+    Args:
+        speed: seconds of market time in a second; None for as fast as it goes.
+
+    Raises:
+        SettingsError: the speed is not above 0, or not finite.
+    """
+
+    def __init__(self, speed: float | None) -> None:
+        self._speed = None if speed is None else seconds("speed", speed, 0)
+        if self._speed is not None and not 0 < self._speed < float("inf"):
+            raise SettingsError(f"expected a speed above 0, or None for as fast as it goes, got {speed}")
+        self._began: tuple[int, int] | None = None
+
+    def wait_s(self, item: Item, now_ns: int) -> float:
+        """Return how many seconds an item is to be waited for; the first one sets the clock.
+
+        Args:
+            item: the next one.
+            now_ns: monotonic time.
+        """
+        if self._speed is None:
+            return 0.0
+        known_ns = _known_ns(item)
+        if self._began is None:
+            self._began = now_ns, known_ns
+        began_ns, first_ns = self._began
+        return max(0, began_ns + int((known_ns - first_ns) / self._speed) - now_ns) / NANOSECONDS
 
 
 class TickPlayer:
@@ -65,16 +107,12 @@ class TickPlayer:
     Args:
         sources: ascending items of each topic.
         topics: as asked for.
-        speed: seconds of market time in a second; None for as fast as it goes.
+        pace: how fast.
     """
 
-    def __init__(self, sources: Sequence[Iterable[Item]], *, topics: Sequence[str], speed: float | None) -> None:
-        if speed is not None and not 0 < speed < float("inf"):
-            raise SettingsError(f"expected a speed above 0, or None for as fast as it goes, got {speed}")
-        self._merged = heapq.merge(*sources, key=_known_ns)
-        self._topics, self._speed = list(topics), speed
+    def __init__(self, sources: Sequence[Iterable[Item]], *, topics: Sequence[str], pace: Pace) -> None:
+        self._merged, self._topics, self._pace = merged(sources), list(topics), pace
         self._closed = threading.Event()
-        self._began: tuple[int, int] | None = None
 
     @property
     def topics(self) -> list[str]:
@@ -88,7 +126,9 @@ class TickPlayer:
         if self._closed.is_set():
             raise StopIteration
         item = next(self._merged)
-        self._wait_for(_known_ns(item))
+        wait_s = self._pace.wait_s(item, time.monotonic_ns())
+        if wait_s:
+            self._closed.wait(wait_s)
         if self._closed.is_set():
             raise StopIteration
         return item
@@ -117,17 +157,6 @@ class TickPlayer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _wait_for(self, known_ns: int) -> None:
-        if self._speed is None:
-            return
-        now_ns = time.monotonic_ns()
-        if self._began is None:
-            self._began = now_ns, known_ns
-        began_ns, first_ns = self._began
-        due_ns = began_ns + int((known_ns - first_ns) / self._speed)
-        if due_ns > now_ns:
-            self._closed.wait((due_ns - now_ns) / NANOSECONDS)
 
 
 def _known_ns(item: Item) -> int:

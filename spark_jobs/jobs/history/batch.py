@@ -39,6 +39,22 @@ class MicroBatch:
             self._decoded = self._decode_here() if self.in_driver else self._decode_there()
         return self._decoded
 
+    def after(self, *earlier: MicroBatch) -> MicroBatch:
+        """Return one micro-batch with the rows of earlier ones and of this one, all decoded in the driver.
+
+        Its frame is this one's alone: only the executors read that.
+        """
+        batches = (*earlier, self)
+        joined = MicroBatch(self.frame, batch_id=self.batch_id, in_driver=True)
+        parts = [batch.decoded() for batch in batches]
+        names = (*_PARTS, "bars")
+        joined._decoded = Decoded(**{name: pa.concat_tables([getattr(p, name) for p in parts]) for name in names})
+        for batch in batches:
+            for topic, of_topic in batch._bounds.items():
+                for partition, (first, end) in of_topic.items():
+                    joined._note_bound(topic, partition, first, end)
+        return joined
+
     def end_offsets(self, topic: str) -> Mapping[int, int]:
         """Return the offset after the last record of each partition of a topic in this batch."""
         self.decoded()
@@ -67,9 +83,12 @@ class MicroBatch:
 
     def _note_bounds(self, bounds: pa.Table) -> None:
         for row in bounds.to_pylist():
-            of_topic = self._bounds.setdefault(row["topic"], {})
-            first, end = of_topic.get(row["partition"], (row["offset_min"], 0))
-            of_topic[row["partition"]] = (min(first, row["offset_min"]), max(end, row["offset_max"] + 1))
+            self._note_bound(row["topic"], row["partition"], row["offset_min"], row["offset_max"] + 1)
+
+    def _note_bound(self, topic: str, partition: int, first: int, end: int) -> None:
+        of_topic = self._bounds.setdefault(topic, {})
+        known_first, known_end = of_topic.get(partition, (first, end))
+        of_topic[partition] = (min(known_first, first), max(known_end, end))
 
 
 def _bounds(records: pa.Table) -> pa.Table:

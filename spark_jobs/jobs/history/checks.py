@@ -20,7 +20,7 @@ from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TIME_NS_MAX, TIME_NS_MIN, format_ns
 from relay.protocol.v1 import market_pb2
 
-__all__ = ["check_batch", "check_prices", "check_tick_bar", "check_volumes", "checked_starts_ns"]
+__all__ = ["check_batch", "check_market", "check_prices", "check_tick_bar", "check_volumes", "checked_starts_ns"]
 
 _REVISION_MAX = 2**31 - 1
 _CLOCK_SLACK_NS = 300 * NANOSECONDS
@@ -72,6 +72,21 @@ def check_tick_bar(bar: market_pb2.OHLC, key: bytes | None, *, seen_at_us: int) 
         raise ValueError(f"bar start {bar.timestamp} is not on the grid of {bar.period_seconds} s")
     if end_ns > made_ns + _CLOCK_SLACK_NS:
         raise ValueError(f"the bar ends at {format_ns(end_ns)}, later than it was made ({format_ns(made_ns)})")
+
+
+def check_market(market: market_pb2.Market, *, seen_at_us: int) -> None:
+    """Check that a market is one of its exchange, and that it was not listed in the future.
+
+    A row stamped far ahead would stand before every later one of its market until then.
+
+    Args:
+        market: as decoded.
+        seen_at_us: the job's clock, microseconds since the epoch.
+    """
+    if parse_ticker(market.market_id).exchange != market.exchange_id:
+        raise ValueError(f"expected the exchange of {market.market_id}, got {market.exchange_id[:80]!r}")
+    if market.updated_at > seen_at_us * 1000 + _CLOCK_SLACK_NS:
+        raise ValueError(f"expected updated_at up to the present, got {market.updated_at}; check the ingestor's clock")
 
 
 def _check_series(ticker: str, period_seconds: int, key: bytes | None) -> None:

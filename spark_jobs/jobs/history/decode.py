@@ -14,7 +14,6 @@ import pyarrow as pa
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import EnvelopeError, decode_record
 from relay.protocol.ranges import from_wire
-from relay.protocol.tickers import parse_ticker
 from relay.protocol.v1 import market_pb2
 from relay.tables.markets import row_of_market
 from relay.tables.schema import (
@@ -25,7 +24,7 @@ from relay.tables.schema import (
     SYMBOL_COLUMNS,
 )
 from spark_jobs.jobs.history.bar_columns import bars_table, source_names
-from spark_jobs.jobs.history.checks import check_batch, check_tick_bar, checked_starts_ns
+from spark_jobs.jobs.history.checks import check_batch, check_market, check_tick_bar, checked_starts_ns
 from spark_jobs.jobs.history.tick_bars import WRONG_VALUE, tick_bars_of, tick_bars_table
 from spark_jobs.jobs.records import Record, quarantine_row, records_of
 
@@ -76,6 +75,7 @@ def decode_records(records: pa.Table, *, seen_at_us: int) -> Decoded:
                 check_tick_bar(message, record.key, seen_at_us=seen_at_us)
                 made.append((message, record))
             elif isinstance(message, market_pb2.Market):
+                check_market(message, seen_at_us=seen_at_us)
                 markets.append(pa.Table.from_pylist([_market(message, record)], schema=SYMBOL_COLUMNS))
             else:
                 raise EnvelopeError(
@@ -147,6 +147,4 @@ def _source(batch: market_pb2.OHLCBatch) -> str:
 
 
 def _market(market: market_pb2.Market, record: Record) -> dict[str, Any]:
-    if parse_ticker(market.market_id).exchange != market.exchange_id:
-        raise ValueError(f"expected the exchange of {market.market_id}, got {market.exchange_id[:80]!r}")
     return {**row_of_market(market), "log_partition": record.partition, "log_offset": record.offset}

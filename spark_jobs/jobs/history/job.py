@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from relay.errors import RetryableError
 from relay.eventlog import HISTORY_TOPIC, SYMBOL_TOPIC, EventLog
 from relay.observability import Counters
 from relay.protocol.topics import METADATA_UPDATE, outcome_topic
 from relay.protocol.v1 import market_pb2, request_pb2
-from relay.tables.schema import (
-    COVERAGE_TABLE,
-    NAMESPACE,
-    OHLC_TABLE,
-    SYMBOL_CHANGES_TABLE,
-    SYMBOL_TABLE,
-    TICK_BARS_TABLE,
-)
+from relay.tables.schema import NAMESPACE, OHLC_TABLE, SYMBOL_TABLE
 from relay.tables.writer import IcebergTables
 from spark_jobs.jobs.checkpoints import new_checkpoint
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.history.batch import MicroBatch
 from spark_jobs.jobs.history.committer import Committed, HistoryCommitter
 from spark_jobs.jobs.history.contradictions import ContradictionLog
+from spark_jobs.jobs.history.held_bars import HeldBars
 from spark_jobs.jobs.history.writers import BarsWriter, DriverBarsWriter, SparkBarsWriter
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
@@ -34,6 +29,7 @@ from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
 __all__ = ["HistoryJob"]
 
 _LOG = logging.getLogger(__name__)
+_CLOCK_S = 0.5
 
 
 class HistoryJob:
@@ -63,6 +59,10 @@ class HistoryJob:
         self._small: BarsWriter = DriverBarsWriter(tables, said)
         self._big: BarsWriter = SparkBarsWriter(settings.catalog_name, said)
         self._expected: dict[str, dict[int, int]] = {}
+        self._held = HeldBars(wait_s=settings.tick_bars_wait_seconds, rows_max=settings.tick_bars_rows_max)
+        self._lock, self._is_whole = threading.Lock(), True
+        self._closing = threading.Event()
+        self._clock: threading.Thread | None = None
         self.query: StreamingQuery | None = None
 
     def start(self) -> StreamingQuery:
@@ -76,22 +76,73 @@ class HistoryJob:
             .option("checkpointLocation", new_checkpoint(self._settings.checkpoint_folder, job="history"))
             .start()
         )
+        if self._settings.tick_bars_wait_seconds:
+            self._clock = threading.Thread(target=self._watch_clock, name="history-clock", daemon=True)
+            self._clock.start()
         return self.query
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Commit what waits, unless a batch is under way or was broken off."""
+        self._closing.set()
+        if self._clock is not None:
+            self._clock.join(timeout=10.0)
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._is_whole:
+                    self._commit_held()
+            finally:
+                self._lock.release()
 
     def _process(self, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic_ns()
         in_driver = self._pending() <= self._settings.driver_records_max
         batch = MicroBatch(frame, batch_id=batch_id, in_driver=in_driver)
-        committed = self._committer.commit(batch, self._small if in_driver else self._big)
-        self._count_holes(batch)
-        self._send_hints(committed)
+        with self._lock:
+            if not self._is_whole or self._closing.is_set():
+                raise RetryableError(
+                    "what came before was not committed; the log is read again from the tables' offsets"
+                )
+            # Whatever is raised from here on, what was held is not behind it: nothing may be committed any more.
+            self._is_whole = False
+            if in_driver and self._held.offer(batch, now=time.monotonic()):
+                self._counters.add("history.batches.held")
+            elif in_driver:
+                held = self._held.take()
+                self._commit(batch if held is None else batch.after(held))
+            else:
+                self._commit_held()
+                self._commit(batch)
+            self._count_holes(batch)
+            self._is_whole = True
+            self._counters.set("history.tick_bars.waiting", len(self._held))
         self._counters.add("history.batches.in_driver" if in_driver else "history.batches.in_executors")
         self._counters.set("history.batch.last_ms", (time.monotonic_ns() - started) // 1_000_000)
-        if batch_id % self._settings.maintenance_every_batches == self._settings.maintenance_every_batches - 1:
-            self._expire()
+
+    def _commit(self, batch: MicroBatch) -> None:
+        self._send_hints(self._committer.commit(batch, self._small if batch.in_driver else self._big))
+
+    def _commit_held(self) -> None:
+        held = self._held.take()
+        if held is not None:
+            self._commit(held)
+
+    def _watch_clock(self) -> None:
+        """No record may come for long that would take along what waits."""
+        while not self._closing.wait(_CLOCK_S):
+            with self._lock:
+                if not self._is_whole:
+                    return
+                if not self._held.is_due(now=time.monotonic()):
+                    continue
+                self._is_whole = False
+                try:
+                    self._commit_held()
+                    self._is_whole = True
+                    self._counters.set("history.tick_bars.waiting", 0)
+                except Exception:  # noqa: BLE001 - whatever it was, what waited is in no table
+                    _LOG.exception("held_bars_not_committed")
+            if not self._is_whole and self.query is not None:
+                self.query.stop()
 
     def _pending(self) -> int:
         """Records that the log holds after what was processed: an upper bound of this batch, for a few milliseconds."""
@@ -130,8 +181,3 @@ class HistoryJob:
                 updated_at=time.time_ns(),
             )
             self._hints.send(METADATA_UPDATE, update)
-
-    def _expire(self) -> None:
-        older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)
-        for name in (TICK_BARS_TABLE, OHLC_TABLE, COVERAGE_TABLE, SYMBOL_TABLE, SYMBOL_CHANGES_TABLE):
-            self._tables.expire_snapshots(name, older_than=older_than, count_max=self._settings.snapshots_max)

@@ -5,6 +5,7 @@ Both leave the same table, by the order that :mod:`relay.tables.merge` states, a
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -12,6 +13,8 @@ from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.base import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -26,7 +29,10 @@ from spark_jobs.jobs.history.decode import decode_records
 
 __all__ = ["BarsWriter", "DriverBarsWriter", "SparkBarsWriter"]
 
+_LOG = logging.getLogger(__name__)
 _VIEW = "incoming_bars"
+_MERGE_TRIES_MAX = 5
+_LOST_RACES = ("iceberg.exceptions.ValidationException", "iceberg.exceptions.CommitFailedException")
 
 
 class BarsWriter(Protocol):
@@ -103,11 +109,23 @@ class SparkBarsWriter:
         try:
             for key, value in kept.items():
                 session.conf.set(key, value)
-            session.sql(self._statement(), args={"first": first, "last": last})
+            self._commit(session, first=first, last=last)
         finally:
             for key in kept:
                 session.conf.unset(key)
             session.catalog.dropTempView(_VIEW)
+
+    def _commit(self, session: SparkSession, *, first: datetime, last: datetime) -> None:
+        """Merge; again on the new head where maintenance has put files together that this one had read."""
+        for tries in range(_MERGE_TRIES_MAX):
+            try:
+                session.sql(self._statement(), args={"first": first, "last": last})
+            except (PySparkException, Py4JJavaError) as error:
+                if tries == _MERGE_TRIES_MAX - 1 or not any(name in str(error) for name in _LOST_RACES):
+                    raise
+                _LOG.info("merge_lost_a_race table=%s error=%s", self._table, str(error)[:500])
+            else:
+                return
 
     def _statement(self) -> str:
         keys = " AND ".join(f"t.{name} = s.{name}" for name in OHLC_KEY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -82,9 +81,6 @@ class TickArchiveJob:
         self._counters.add("ticks.records", len(records))
         self._counters.add("ticks.records.quarantined", len(decoded.quarantine))
         self._counters.set("ticks.batch.last_ms", (time.monotonic_ns() - started) // 1_000_000)
-        every = self._settings.maintenance_every_batches
-        if batch_id % every == every - 1:
-            self._expire()
 
     def _append_ticks(self, rows: pa.Table, ends: dict[int, int], batch_id: int) -> None:
         known = self._offsets(TICKS_TABLE)
@@ -121,11 +117,6 @@ class TickArchiveJob:
                 name, job=JOB, cluster_id=identity.cluster_id, topic_id=identity.topic_id
             )
         return self._reached[name]
-
-    def _expire(self) -> None:
-        older_than = datetime.now(UTC) - timedelta(hours=self._settings.snapshot_retention_hours)
-        for name in (TICKS_TABLE, GAPS_TABLE):
-            self._tables.expire_snapshots(name, older_than=older_than, count_max=self._settings.snapshots_max)
 
 
 def _end_offsets(records: pa.Table) -> dict[int, int]:

@@ -112,7 +112,7 @@ class TriggerOutlet:
         append_acknowledged(self._log, self._topic, records, what="firings")
 
     def _announce(self, event: trigger_pb2.CEPTriggerEvent, client_id: str) -> None:
-        event.ClearField("stamp")
+        # The stamp stays: by when it was made the manager tells a firing from one of an earlier trigger of that id.
         self._hints.send(trigger_topic(event.trigger_id).encode(), event)
         if client_id:
             self._hints.send(response_topic(client_id).encode(), event)

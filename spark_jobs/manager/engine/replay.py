@@ -138,9 +138,10 @@ class ReplayCollector:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every number of the range was found; a replay by time never knows."""
+        """Whether every number of the range was found; a replay by time never knows, nor one of gaps by trade ids."""
         wanted = self._wanted
-        return wanted.by != "time" and len(self._found) == wanted.last - wanted.first + 1
+        is_numbered = wanted.by == "sequence" or (wanted.by == "trade_id" and wanted.topic.kind == "tick")
+        return is_numbered and len(self._found) == wanted.last - wanted.first + 1
 
     def take(self, records: Iterable[tuple[int, bytes]]) -> None:
         """Take (offset, value) of the ticker's records in log order; stop when :attr:`is_full`."""

@@ -136,7 +136,13 @@ class TriggerBook:
         return min((a.stored.registered_ns for a in self._active.values() if a.one_shot), default=None)
 
     def mark_fired(self, trigger_id: str, at_ns: int | None = None) -> None:
-        """Note that a trigger has fired, at a time of the log or now: a one-shot ends at the next tick."""
+        """Note that a trigger has fired: a one-shot ends at the next tick.
+
+        Args:
+            trigger_id: of the trigger.
+            at_ns: when the firing was made or logged; one from before the registration was of an earlier trigger of
+                this id. None when that is not known: it counts as now.
+        """
         active = self._active.get(trigger_id)
         if active is not None and active.one_shot and (at_ns is None or at_ns >= active.stored.registered_ns):
             self._fired.add(trigger_id)

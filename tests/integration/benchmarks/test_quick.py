@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
     [
         pytest.param("submit_ack", 6, "p50_to_echo_1_in_flight", marks=pytest.mark.soak),
         ("fan_out", 6, "cpu_fast_path_1_subscribers_to_proxy"),
+        pytest.param("churn", 10, "proxy_rate_to_relay_subscribing_200_topics", marks=pytest.mark.soak),
         ("decode_merge", 2, "decode_to_parquet_write"),
         ("live_parse", 12, "time_Binance_to_plain"),
     ],

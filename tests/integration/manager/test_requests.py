@@ -244,6 +244,21 @@ def test_other_notifications_are_forwarded_with_a_stamp_that_counts_by_topic(rel
     assert len({stamp.publisher_epoch for stamp in stamps}) == 1
 
 
+def test_a_notice_of_a_sender_that_lives_for_one_message_is_published_case_82(
+    relay: Relay, manager: ManagerThread
+) -> None:
+    """Case 82: it is pushed and queued, and published by a socket that was there before and stays."""
+    relay.listen()
+    relay.published(b"HEARTBEAT:MANAGER")
+    for number in range(5):
+        sender = Pusher(manager.endpoints)
+        sender.push(b"METADATA_UPDATE", market_pb2.SymbolMetadataUpdated(snapshot_id=number))
+        sender.socket.close(5_000)
+        sender.context.term()
+    found = [relay.published(b"METADATA_UPDATE") for _ in range(5)]
+    assert sorted(message.snapshot_id for message in found) == list(range(5))
+
+
 def test_only_the_manager_ends_a_request(relay: Relay, pusher: Pusher, manager: ManagerThread) -> None:
     client_id = str(uuid.uuid4())
     forged = request_pb2.HistoryReadyNotification(request_id=str(uuid.uuid4()), client_id=client_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -177,6 +178,30 @@ def test_firings_pass_on_their_own_topics_only_and_end_a_one_shot(
         assert isinstance(got, Event)
         assert (got.match_id, got.stamp.topic_sequence) == ("m", 1 if topic.startswith(b"CEP:") else 0)
     assert manager.counters.get("manager.notifications.rejected.wrong_topic") == len(wrong)
+    wait_until(lambda: listed(relay) == [], what="the one-shot to end")
+
+
+def test_a_late_firing_of_a_cancelled_trigger_does_not_end_the_next_one_of_its_id(
+    relay: Relay, manager: ManagerThread, open_peer: Callable[..., Pusher]
+) -> None:
+    asked, other = registration(one_shot=True), registration(one_shot=True)
+    relay.ask(asked, Ack)
+    made_before_ns = time.time_ns()
+    relay.ask(Request(trigger_id=asked.trigger_id, action=Request.CANCEL), Ack)
+    for one in (asked, other):
+        assert relay.ask(one, Ack).status == Ack.REGISTERED
+    pusher = open_peer(Pusher(manager.endpoints))
+
+    def fire(trigger_id: str, made_ns: int) -> None:
+        event = Event(trigger_id=trigger_id, match_id="m", fired_at=5)
+        event.stamp.published_at = made_ns
+        pusher.push(f"CEP:{trigger_id}".encode(), event)
+
+    fire(asked.trigger_id, made_before_ns)
+    fire(other.trigger_id, time.time_ns())
+    wait_until(lambda: other.trigger_id not in listed(relay), what="the other one-shot to end")
+    assert listed(relay) == [asked.trigger_id]
+    fire(asked.trigger_id, time.time_ns())
     wait_until(lambda: listed(relay) == [], what="the one-shot to end")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +17,7 @@ from relay.protocol.v1 import market_pb2
 from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import GAPS_TABLE
 from relay.tables.writer import open_writable_tables
-from relay_client import Bar, MissingIds, Tick
+from relay_client import AsyncClient, Bar, MissingIds, Tick
 from spark_jobs.jobs.ticks.decode import decode_ticks
 from tests.integration.relay_client.test_commands import relay
 from tests.support.client_world import BTC, GatewayWorld
@@ -115,6 +116,48 @@ def test_a_replay_can_be_paced_and_closed_while_somebody_waits(world: GatewayWor
                 client.replay(BTC, start=START, end=END, speed=speed)
         with pytest.raises(SettingsError, match="ticks or bars"):
             client.replay(f"{BTC}|gap", start=START, end=END)
+
+
+def test_the_async_client_replays_the_same_and_leaves_the_loop_to_others(world: GatewayWorld) -> None:
+    store(world, *(tick(n) for n in range(1, 600, 2)))
+    world.manager.store(Range(T0, T0 + 600 * SECOND))
+    topics = [BTC, f"{BTC}|ohlc:60"]
+    with world.client() as client:
+        expected = [str(item) for item in client.replay(topics, start=START, end=END)]
+
+    async def run() -> None:
+        async with AsyncClient(settings=world.settings()) as client:
+            played = client.replay(topics, start=START, end=END)
+            assert played.topics == [f"{BTC}|tick", f"{BTC}|ohlc:60"]
+            turns, done = 0, asyncio.Event()
+
+            async def beside() -> None:
+                nonlocal turns
+                while not done.is_set():
+                    turns += 1
+                    await asyncio.sleep(0)
+
+            other = asyncio.create_task(beside())
+            first = await anext(played)
+            turns = 0
+            assert [str(item) for item in [first, *[item async for item in played]]] == expected
+            assert turns, "the player never left the loop"
+            done.set()
+            await other
+            assert await played.next() is None
+            paced = await client.replay(BTC, start=START, end=END, speed=0.001)
+            assert await paced.next() is not None
+            asyncio.get_running_loop().call_later(0.1, asyncio.ensure_future, paced.close())
+            assert [item async for item in paced.items()] == []
+            with pytest.raises(SettingsError, match="speed"):
+                client.replay(BTC, start=START, end=END, speed=0)
+            with pytest.raises(SettingsError, match="ticks or bars"):
+                client.replay(f"{BTC}|gap", start=START, end=END)
+            async with client.replay(BTC, start="nonsense", end=END) as wrong:
+                await wrong.next()
+
+    with pytest.raises(SettingsError, match="nonsense"):
+        asyncio.run(run())
 
 
 def test_the_report_is_told_as_text_json_and_a_page(world: GatewayWorld, tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from relay.errors import RetryableError
+from relay.errors import RetryableError, SettingsError
 from relay.protocol.ranges import Range
-from relay.tables.catalog import TableSettings, open_catalog
+from relay.tables.catalog import TableSettings, open_catalog, open_table
 from relay.tables.offsets import SourceOffsets
 from relay.tables.reader import LakeTables, open_tables
 from relay.tables.schema import COVERAGE_COLUMNS, COVERAGE_TABLE, OHLC_COLUMNS, OHLC_TABLE
@@ -211,3 +212,51 @@ def test_a_commit_that_landed_although_it_was_reported_lost_is_not_made_twice(wr
     for _ in range(2):
         writer.append(COVERAGE_TABLE, rows, reached=REACHED, batch_id=1, known=known)
     assert len(reader.job_coverage(["job-1"])) == 1
+
+
+def test_times_of_any_unit_and_zone_are_stored_as_microseconds_utc_case_46_47(settings, writer, reader, tmp_path):
+    rows = bars([MINUTE_NS, 2 * MINUTE_NS])
+    for minute, kind in ((0, pa.timestamp("ns", tz="Europe/Berlin")), (1, pa.timestamp("ms", tz="America/New_York"))):
+        one = rows.slice(minute, 1)
+        other = one.set_column(2, pa.field("start", kind, nullable=False), one["start"].cast(kind))
+        writer.merge_bars(other, reached=REACHED, batch_id=minute)
+    assert reader.read_bars(BTC, 60, within=EVERYTHING)["start"].cast("int64").to_pylist() == [60_000_000, 120_000_000]
+    files = list((tmp_path / "warehouse").rglob("*.parquet"))
+    assert files
+    for path in files:
+        assert str(pq.read_schema(path).field("start").type) == "timestamp[us, tz=UTC]"
+
+
+def test_half_a_microsecond_is_refused_and_not_cut_off_case_47(writer, reader):
+    rows = bars([MINUTE_NS])
+    kind = pa.timestamp("ns", tz="UTC")
+    finer = pa.array([MINUTE_NS + 500], pa.int64()).cast(kind)
+    with pytest.raises(pa.ArrowInvalid, match="lose data"):
+        writer.merge_bars(
+            rows.set_column(2, pa.field("start", kind, nullable=False), finer), reached=REACHED, batch_id=0
+        )
+    assert reader.bars_snapshot_id() == 0
+
+
+def test_many_keys_of_three_columns_are_merged_by_one_commit_that_rewrites_their_range_case_122_123_124_125(
+    settings, writer, reader
+):
+    """How long it takes is in docs/performance.md."""
+    count = 20_000
+    writer.merge_bars(bars([n * MINUTE_NS for n in range(count)]), reached=REACHED, batch_id=0)
+    newer = bars([n * MINUTE_NS for n in range(0, count, 2)], close="2", fetched_at_ns=2)
+    others = bars([n * MINUTE_NS for n in range(500)], ticker="ETH/USDT.BINANCE")
+    before = len(open_table(open_catalog(settings), OHLC_TABLE).metadata.snapshots)
+    assert writer.merge_bars(pa.concat_tables([newer, others]), reached=REACHED, batch_id=1)
+    found = reader.read_bars(BTC, 60, within=EVERYTHING)
+    assert (len(found), closes(found)[:4]) == (count, ["2", "1", "2", "1"])
+    assert reader.count_bars("ETH/USDT.BINANCE", 60, within=EVERYTHING) == 500
+    # What the range had goes and what it has comes: one change, told in two snapshots.
+    assert len(open_table(open_catalog(settings), OHLC_TABLE).metadata.snapshots) == before + 2
+
+
+def test_tables_that_lie_under_another_catalog_name_are_told_and_not_made_anew_case_132(settings, writer):
+    renamed = TableSettings(settings.catalog_uri, settings.warehouse, catalog_name="other")
+    with pytest.raises(SettingsError, match=r"expected catalog_name lake, .* got other"):
+        open_writable_tables(renamed)
+    open_writable_tables(settings)

@@ -10,8 +10,11 @@ from relay.protocol.codes import ErrorCode
 from relay.protocol.ranges import from_wire, to_wire
 from relay.protocol.v1 import work_pb2
 from spark_jobs.manager.engine.evidence import LogEnds
+from spark_jobs.manager.engine.model import Job, JobKind
 from spark_jobs.manager.log_watch import LogWatch
+from spark_jobs.manager.lookups import JobsQuestion, TableLookups
 from tests.support.processes import wait_until
+from tests.support.tables import MemoryTables
 from tests.unit.manager.world import NOW, SECOND, Notification, World, minutes, request
 
 OLD, NEW = ("cluster", "old"), ("cluster", "new")
@@ -119,3 +122,42 @@ def test_the_watch_tells_which_log_it_is_and_where_it_ends():
     watch.close()
     assert isinstance(seen, LogEnds)
     assert (sum(seen.ends), seen.topic_id) == (1, log.identity("p." + HISTORY_TOPIC).topic_id)
+
+
+class Wake:
+    """Counts the results that the worker thread has announced."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def wake(self) -> None:
+        self.count += 1
+
+
+def test_where_records_never_cease_ends_that_were_seen_earlier_count_once_the_tables_reach_them():
+    """Bars made from ticks are committed together every few seconds: the newest ends are never reached."""
+    tables, wake = MemoryTables(), Wake()
+    lookups = TableLookups(lambda: tables, wake)
+    job = Job("a", JobKind.HISTORICAL, "BTC/USDT.BINANCE", "BINANCE", 1, period_seconds=60, fetch=minutes(0, 10))
+    try:
+        read: list[int] = []
+        for turn, reached in enumerate((0, 9, 12, 19)):
+            tables.reached[NEW] = {0: reached}
+            lookups.ask(JobsQuestion((job,), ends(NEW, 10 * (turn + 1), asked_ns=NOW + turn)))
+            wait_until(lambda: wake.count > turn, what="the look")  # noqa: B023 - waited for in this turn
+            read += [one.log_read_ns for found in lookups.results() for one in found.evidence]
+        # The ends of turn 0 (10) are reached in turn 2; those of turn 2 (30) are remembered then.
+        assert read == [0, 0, NOW, 0]
+        tables.reached[NEW] = {0: 30}
+        lookups.ask(JobsQuestion((job,), ends(NEW, 99, asked_ns=NOW + 9)))
+        wait_until(lambda: wake.count > 4, what="the look")
+        assert [one.log_read_ns for found in lookups.results() for one in found.evidence] == [NOW + 2]
+        # Ends of a log that is no more are reached never, and are forgotten.
+        lookups.ask(JobsQuestion((job,), ends(OLD, 5, asked_ns=NOW + 10)))
+        wait_until(lambda: wake.count > 5, what="the look")
+        tables.reached[OLD] = {0: 5}
+        lookups.ask(JobsQuestion((job,), ends(OLD, 6, asked_ns=NOW + 11)))
+        wait_until(lambda: wake.count > 6, what="the looks")
+        assert [one.log_read_ns for found in lookups.results() for one in found.evidence][-1] == NOW + 10
+    finally:
+        lookups.close()

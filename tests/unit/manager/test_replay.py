@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from relay.errors import PeerError
-from relay.eventlog import HISTORY_TOPIC, TICK_TOPIC, platform_topics
+from relay.eventlog import HISTORY_TOPIC, TICK_TOPIC, LogRecord, platform_topics
 from relay.eventlog.memory import MemoryEventLog
 from relay.protocol.codes import ErrorCode
 from relay.protocol.envelope import VERSION_FRAME, decode_record, encode
 from relay.protocol.stamps import Stamper
 from relay.protocol.v1 import market_pb2, request_pb2
+from relay.transport import Waker
+from spark_jobs.manager.engine.commands import Answer
 from spark_jobs.manager.engine.replay import read_replay
-from spark_jobs.manager.replays import replay
+from spark_jobs.manager.replays import ReplayDesk, replay
+from tests.support.processes import wait_until
 
 BTC, ETH = "BTC/USDT.BINANCE", "ETH/USDT.BINANCE"
 TOPIC = f"{BTC}|tick"
@@ -152,3 +159,47 @@ def test_bars_come_by_the_time_they_were_made_with_their_revisions_and_of_the_as
     first, cursor = ask(1, 9, limit=3)
     assert first == [(60, 0), (120, 0), (60, 1)]
     assert ask(1, 9, cursor=cursor) == ([(180, 0)], 0)
+
+
+class SlowLog(MemoryEventLog):
+    """A log that holds up every read until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads, self.go = 0, threading.Event()
+
+    def read(self, topic: str, **how: Any) -> Sequence[LogRecord]:
+        self.reads += 1
+        assert self.go.wait(20)
+        return super().read(topic, **how)
+
+
+def test_a_question_that_is_asked_again_while_the_log_is_slow_costs_one_scan_and_each_asker_has_one_answer() -> None:
+    log, waker = SlowLog(), Waker()
+    log.ensure_topics(platform_topics(prefix="", partitions=1, retention_hours=1))
+    stamped = Stamper(7).stamp(TOPIC.encode(), encode(market_pb2.Tick(trade_id="1", ticker=BTC))[1], now_ns=T0)
+    log.append(TICK_TOPIC, key=BTC.encode(), value=VERSION_FRAME + stamped)
+    desk = ReplayDesk(lambda: log, topic_prefix="", waker=waker)
+    try:
+        asked = request_pb2.ReplayRequest(topic=TOPIC, publisher_epoch=7, from_sequence=1, to_sequence=1)
+        for routing in ((b"one",), (b"one",), (b"two",), (b"one",)):
+            assert desk.ask(read_replay(asked), routing) is None
+        log.go.set()
+        answers: list[Answer] = []
+        wait_until(lambda: answers.extend(desk.answers()) or len(answers) >= 2, what="the answers")
+        assert [answer.routing for answer in answers] == [(b"one",), (b"two",)]
+        assert all(answer.message.status == Status.OK for answer in answers)
+        assert log.reads == 1
+        assert desk.ask(read_replay(asked), (b"one",)) is None
+        wait_until(lambda: log.reads == 2, what="a new scan, for what is asked after an answer")
+    finally:
+        desk.close()
+        waker.close()
+
+
+def test_gaps_by_trade_ids_are_all_found_although_there_are_more_of_them_than_ids() -> None:
+    log = Log(1, 2, 3)
+    for state in ("OPEN", "FILLED", "OPEN", "FILLED"):
+        log.append(BTC, "gap", market_pb2.Gap(ticker=BTC, from_trade_id="2", to_trade_id="3", state=state))
+    asked = request_pb2.ReplayRequest(topic=f"{BTC}|gap", from_trade_id="2", to_trade_id="3", limit=10)
+    assert len(replay(log.log, TICK_TOPIC, read_replay(asked)).records) == 4

@@ -105,7 +105,7 @@ class World:
     def look(self) -> None:
         """Look at the tables for all marked jobs until none is marked."""
         while jobs := self.book.take_marked(now_ns=self.now_ns):
-            for evidence in look_at_jobs(self.tables, jobs, log_ends=self.log_ends):
+            for evidence in look_at_jobs(self.tables, jobs, log_ends=[self.log_ends] if self.log_ends else []):
                 self.run(self.book.weigh(evidence, now_ns=self.now_ns))
 
     def reconcile(self) -> None:

@@ -33,3 +33,15 @@ def test_each_run_has_a_fresh_checkpoint_and_earlier_ones_go(tmp_path: Path) -> 
     assert second != first
     assert not first.exists()
     assert new_checkpoint("s3://bucket/x/", job="history").startswith("s3://bucket/x/history/")
+
+
+def test_a_checkpoint_of_an_earlier_run_whole_or_without_its_metadata_is_never_continued_case_139(
+    tmp_path: Path,
+) -> None:
+    """Where the job has come to is in the tables' commits: a damaged checkpoint neither stops nor misleads a start."""
+    damaged = Path(new_checkpoint(str(tmp_path), job="history"))
+    (damaged / "offsets").mkdir(parents=True)
+    (damaged / "offsets" / "7").write_text("v1")
+    fresh = Path(new_checkpoint(str(tmp_path), job="history"))
+    assert fresh != damaged
+    assert list((tmp_path / "history").iterdir()) == []

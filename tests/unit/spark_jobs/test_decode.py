@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relay.errors import PeerError
 from relay.protocol.envelope import encode_record
+from relay.protocol.periods import parse_period
 from relay.protocol.v1 import common_pb2, market_pb2
 from relay.tables.schema import COVERAGE_COLUMNS, OHLC_COLUMNS, QUARANTINE_COLUMNS
 from spark_jobs.jobs.history.decode import decode_records
 from spark_jobs.jobs.stored_numbers import stored_numbers_of_text, stored_numbers_of_units
-from tests.support.batches import BASE_NS, BTC, FETCHED_NS, MINUTE_NS, bar, batch, record
+from tests.support.batches import BASE_NS, BTC, FETCHED_NS, MINUTE_NS, bar, batch, record, tick_bar
 
 NOW_US = FETCHED_NS // 1000 + 60 * 10**6
 
@@ -218,6 +220,43 @@ def test_a_market_with_a_number_too_large_costs_itself_only(name):
     values = [record(good), record(wrong), record(batch(range(2)))]
     found = decode_records(records(*values), seen_at_us=NOW_US)
     assert (len(found.markets), len(found.coverage), found.quarantine["offset"].to_pylist()) == (1, 1, [1])
+
+
+@pytest.mark.parametrize(
+    ("hour", "what"),
+    [(5, "a day at 05:00 UTC, case 11"), (22, "17:00 in Chicago in summer, case 12"), (23, "and in winter, case 12")],
+)
+def test_a_daily_bar_of_another_grid_is_refused_and_never_taken_for_the_utc_day_case_11_12(hour, what):
+    day = BASE_NS // (86_400 * 10**9) * 86_400 * 10**9
+    start = day + hour * 3_600 * 10**9
+    of_session = batch(range(1), total_rows=1)
+    of_session.ClearField("covered")
+    of_session.period_seconds, of_session.start_time, of_session.end_time = 86_400, start, start + 86_400 * 10**9
+    of_session.covered.add(start=start, end=start + 86_400 * 10**9)
+    of_session.rows[0].timestamp = start
+    made = tick_bar(0)
+    made.period_seconds, made.timestamp, made.stamp.published_at = 86_400, start, start + 86_400 * 10**9
+    found = decode_records(records(record(of_session), record(made)), seen_at_us=NOW_US)
+    assert (len(found.bars), len(found.coverage), len(found.tick_bars)) == (0, 0, 0), what
+    assert ["is not on the grid of 86400 s" in detail for detail in found.quarantine["detail"].to_pylist()] == [
+        True
+    ] * 2
+
+
+@pytest.mark.parametrize("text", ["1d@05:00", "1d America/Chicago", "1d+5h", "session", "1M"])
+def test_a_period_with_an_origin_a_zone_or_a_session_is_refused_in_words_case_11_12(text):
+    with pytest.raises(PeerError, match=r"expected a period such as|calendar months"):
+        parse_period(text)
+
+
+def test_a_market_of_the_far_future_is_refused_so_that_it_blocks_no_later_change():
+    ahead, slightly = _market(), _market()
+    ahead.updated_at, slightly.updated_at = (NOW_US + 301 * 10**6) * 1000, (NOW_US + 299 * 10**6) * 1000
+    found = decode_records(records(record(ahead), record(slightly), topic="market-symbols"), seen_at_us=NOW_US)
+    assert found.markets["updated_at_ns"].to_pylist() == [slightly.updated_at]
+    [row] = found.quarantine.to_pylist()
+    assert (row["offset"], row["reason"]) == (0, "invalid_field")
+    assert "updated_at up to the present" in row["detail"]
 
 
 def _market() -> market_pb2.Market:

@@ -11,6 +11,7 @@
 //! when what it last saw is used up. Everything read from shared memory is checked first (see [`crate::memory`]).
 
 mod batch;
+mod claim;
 mod consumer;
 pub(crate) mod end;
 mod fixed;
@@ -33,22 +34,21 @@ mod spsc;
 pub(crate) mod waiter;
 
 pub use batch::FrameBatch;
+pub use claim::Claim;
 pub use consumer::{Frame, FrameConsumer};
-pub use end::EndState;
 #[cfg(all(test, loom))]
 pub(crate) use end::End;
-#[cfg(all(test, loom))]
-pub(crate) use mpsc::Death;
-#[cfg(all(test, loom))]
-pub(crate) use waiter::Waiter;
+pub use end::EndState;
 pub use fixed::{FixedConsumer, FixedGeometry, FixedProducer, fixed};
 pub use frame::{HEADER_LENGTH, PAYLOAD_LENGTH_MAX};
 pub use geometry::{CAPACITY_MIN, Geometry, LENGTH_MAX, RingGeometry, TERM_COUNT, TERM_LENGTH_MIN, TermGeometry};
 pub use log_buffer::{LogConsumer, LogProducer, log_buffer};
+#[cfg(all(test, loom))]
+pub(crate) use mpsc::Death;
 pub use mpsc::{Mpsc, MpscClaim, MpscConsumer, MpscProducer, MpscReservation, SLOT_COUNT_STEP};
 pub use outcome::{ConsumerCounts, Polled, ProducerCounts, Refusal, Stop};
 pub use page::PAGE_LENGTH;
-pub use producer::{Claim, FrameProducer, Reservation};
+pub use producer::{FrameProducer, Reservation};
 #[cfg(not(loom))]
 pub use segment::CreateOptions;
 #[cfg(not(loom))]
@@ -58,3 +58,5 @@ pub use shared_fixed::SharedFixedRing;
 #[cfg(not(loom))]
 pub use shared_mpsc::SharedMpscRing;
 pub use spsc::{SpscConsumer, SpscProducer, spsc};
+#[cfg(all(test, loom))]
+pub(crate) use waiter::Waiter;

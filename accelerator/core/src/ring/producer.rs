@@ -1,5 +1,6 @@
 //! The writing end of a ring or log buffer with one producer.
 
+use super::claim::Claim;
 use super::end::{End, EndState, Peer};
 use super::frame::{HEADER_LENGTH, data_header, frame_length, padding_header};
 use super::geometry::Geometry;
@@ -159,7 +160,7 @@ impl<G: Geometry> FrameProducer<G> {
     /// A [`Refusal`].
     pub fn claim(&mut self, type_id: i32, payload_length: usize) -> Result<Claim<'_, G>, Refusal> {
         let reserved = self.reserve_open(type_id, payload_length)?;
-        Ok(Claim { producer: self, reserved })
+        Ok(Claim::new(self, reserved))
     }
 
     /// As [`FrameProducer::claim`], for callers that cannot hold a borrow: until [`FrameProducer::publish`] or
@@ -346,45 +347,5 @@ impl<G: Geometry> FrameProducer<G> {
         let end = self.tail + (length + if length > room { room } else { 0 }) as u64;
         let has_room = || end.saturating_sub(self.head_word.load(Ordering::Acquire)) <= self.window;
         self.producer_waiter.wait(timeout, has_room)
-    }
-}
-
-/// Room in the ring, to be filled in place. It holds what earlier frames left until it is filled.
-#[derive(Debug)]
-#[must_use = "a claim that is dropped is aborted"]
-pub struct Claim<'a, G: Geometry> {
-    producer: &'a mut FrameProducer<G>,
-    reserved: Reservation,
-}
-
-impl<G: Geometry> Claim<'_, G> {
-    /// Bytes that can be written.
-    #[must_use]
-    pub fn payload_length(&self) -> usize {
-        self.reserved.payload_length
-    }
-
-    /// Writes a part.
-    ///
-    /// # Panics
-    /// If it does not fit.
-    pub fn put(&mut self, offset: usize, bytes: &[u8]) {
-        let fitted = self.producer.put(&self.reserved, offset, bytes);
-        assert!(fitted, "{} bytes at {offset} do not fit into {}", bytes.len(), self.reserved.payload_length);
-    }
-
-    /// Publishes it.
-    pub fn commit(self) {
-        self.producer.publish(self.reserved);
-    }
-
-    /// Gives it up, as dropping does.
-    pub fn abort(self) {}
-}
-
-impl<G: Geometry> Drop for Claim<'_, G> {
-    fn drop(&mut self) {
-        // Refused, and so without effect, after a commit.
-        self.producer.cancel(self.reserved);
     }
 }

@@ -264,3 +264,30 @@ def test_attempts_that_a_manager_counts_anew_are_heard_when_the_others_are_long_
     assert told(world.said) == [(60, 0, True)]
     world.read([trade(3, 700), beat(780, attempt=2), trade(4, 790), beat(900, attempt=1)])
     assert told(world.said) == [(60, 0, True), (660, 0, False)]
+
+
+def test_open_and_close_do_not_depend_on_which_batch_brought_which_trade_case_15() -> None:
+    """The minute's trades come in two batches; no row of one batch survives because it came first."""
+    made = []
+    for batches in (
+        [[trade(4, 62, 400), trade(5, 63, 500)], [trade(3, 61, 300)]],
+        [[trade(3, 61, 300), trade(5, 63, 500)], [trade(4, 62, 400)]],
+    ):
+        world = warm()
+        world.read([trade(2, 60, 200)])
+        for batch in batches:
+            world.read(batch)
+        world.read([beat(120)])
+        made.append((world.said[-1].open, world.said[-1].high, world.said[-1].close, world.said[-1].trades))
+    assert made == [(200, 500, 500, 4)] * 2
+
+
+def test_a_late_trade_is_never_dropped_however_far_another_ticker_is_ahead_case_138() -> None:
+    """No watermark: what comes late revises its bar, in the batch in which it comes."""
+    world = warm()
+    world.book.on_beat("ETH/USDT.BINANCE", beat(1_000_000))
+    world.read([trade(2, 61), beat(120)])
+    assert told(world.said)[-1] == (60, 0, False)
+    world.read([trade(3, 62, 999), beat(121)])
+    assert told(world.said)[-1] == (60, 1, False)
+    assert world.said[-1].trades == 2

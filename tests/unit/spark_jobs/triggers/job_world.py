@@ -52,7 +52,8 @@ class JobWorld:
     def send(self, topic: bytes, message: trigger_pb2.CEPTriggerEvent) -> None:
         """Stands for the PUSH socket. What is announced is in the log."""
         assert message.match_id in [event.match_id for event in self.fired(message.trigger_id)]
-        assert not message.HasField("stamp")
+        assert message.stamp.published_at
+        assert not message.stamp.topic_sequence
         self.announced.append((topic.decode(), message))
 
     def start(self) -> JobWorld:

@@ -14,6 +14,7 @@
 //! releases its position, so unclaimed memory is all zeros and a missing header can be told from a stale one.
 //! Where producers are few, a ring each is simpler and faster.
 
+mod claim;
 mod consumer;
 mod producer;
 mod slots;
@@ -21,10 +22,11 @@ mod slots;
 mod tests;
 mod unblock;
 
+pub use claim::MpscClaim;
 pub use consumer::MpscConsumer;
 #[cfg(test)]
 pub(crate) use producer::Death;
-pub use producer::{MpscClaim, MpscProducer, MpscReservation};
+pub use producer::{MpscProducer, MpscReservation};
 pub(crate) use slots::{SLOT_LENGTH, Slots};
 
 use super::frame::SLOT_COUNT_MAX;

@@ -7,6 +7,7 @@ use super::super::outcome::{ProducerCounts, Refusal};
 use super::super::page::{self, Paged};
 use super::super::producer::POSITION_MAX;
 use super::super::waiter::Waiter;
+use super::claim::MpscClaim;
 use super::slots::{Slot, Slots};
 use crate::Error;
 use crate::memory::words::{WORD, copy_in, copy_in_at};
@@ -116,7 +117,7 @@ impl MpscProducer {
     /// A [`Refusal`].
     pub fn claim(&mut self, type_id: i32, payload_length: usize) -> Result<MpscClaim<'_>, Refusal> {
         let reserved = self.reserve_open(type_id, payload_length)?;
-        Ok(MpscClaim { producer: self, reserved })
+        Ok(MpscClaim::new(self, reserved))
     }
 
     /// As [`MpscProducer::claim`], for callers that cannot hold a borrow.
@@ -324,46 +325,6 @@ impl Drop for MpscProducer {
         if let Some(reserved) = self.open {
             self.cancel(reserved);
         }
-    }
-}
-
-/// Room in the ring, to be filled in place. It is all zeros until then.
-#[derive(Debug)]
-#[must_use = "a claim that is dropped is aborted"]
-pub struct MpscClaim<'a> {
-    producer: &'a mut MpscProducer,
-    reserved: MpscReservation,
-}
-
-impl MpscClaim<'_> {
-    /// Bytes that can be written.
-    #[must_use]
-    pub fn payload_length(&self) -> usize {
-        self.reserved.payload_length
-    }
-
-    /// Writes a part.
-    ///
-    /// # Panics
-    /// If it does not fit.
-    pub fn put(&mut self, offset: usize, bytes: &[u8]) {
-        let fitted = self.producer.put(&self.reserved, offset, bytes);
-        assert!(fitted, "{} bytes at {offset} do not fit into {}", bytes.len(), self.reserved.payload_length);
-    }
-
-    /// Publishes it.
-    pub fn commit(self) {
-        self.producer.publish(self.reserved);
-    }
-
-    /// Gives it up, as dropping does.
-    pub fn abort(self) {}
-}
-
-impl Drop for MpscClaim<'_> {
-    fn drop(&mut self) {
-        // Refused, and so without effect, after a commit.
-        self.producer.cancel(self.reserved);
     }
 }
 
