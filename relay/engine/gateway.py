@@ -38,6 +38,7 @@ _PASSED_MAX = 100_000
 _FAST_PATH_IDS = frozenset(channel_types(Channel.FAST_PATH))
 _FAST_KIND_OF = {MessageType.TICK: b"tick", MessageType.GAP: b"gap", MessageType.HEARTBEAT: b"heartbeat"}
 _MARKET_IDS = frozenset(channel_types(Channel.MARKET_DATA))
+_MARKET_ID_BYTES = bytes(sorted(_MARKET_IDS))
 _REPLY_IDS = frozenset(channel_types(Channel.CLIENT_REPLY))
 
 
@@ -159,6 +160,15 @@ class GatewayEngine:
             return False
         _remember(self._fast_passed, topic, type_id)
         return True
+
+    def published_types(self, topic: bytes) -> bytes:
+        """Return the type ids that pass on a topic of the manager's publisher without being asked about again."""
+        return _MARKET_ID_BYTES if topic in self._passed else b""
+
+    def fast_path_types(self, topic: bytes) -> bytes:
+        """Return the same for a topic of the fast path: ticks, gaps or beats."""
+        type_id = self._fast_passed.get(topic)
+        return b"" if type_id is None else bytes((type_id,))
 
     def on_misshaped(self, frames: list[bytes]) -> None:
         """Count a published message that is not topic, version and a body."""

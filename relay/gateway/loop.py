@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from functools import partial
 
 from relay.engine.commands import Command, Publish, Recheck, SendToClient, SendToManager, Upstream
 from relay.engine.gateway import GatewayEngine
@@ -16,6 +15,7 @@ from relay.protocol.topics import DEMAND_PREFIX
 from relay.transport import (
     MANUAL_SUBSCRIPTIONS,
     Context,
+    Passage,
     Poller,
     SendOutcome,
     Socket,
@@ -24,7 +24,6 @@ from relay.transport import (
     SubscriptionCanary,
     Waker,
     accept_subscription,
-    forward,
     open_socket,
     receive,
     redial,
@@ -78,9 +77,30 @@ class GatewayLoop:
             self._canary = SubscriptionCanary(context, self.xpub)
             opened.callback(self._canary.close)
             self._opened = opened.pop_all()
+        self._fast_passage = Passage(
+            self.fast_path,
+            self.xpub,
+            is_wanted=engine.passes_fast_path,
+            on_misshaped=engine.on_misshaped,
+            types_of=engine.fast_path_types,
+            is_native=settings.native_forwarding,
+        )
+        self._published_passage = Passage(
+            self.published,
+            self.xpub,
+            is_wanted=lambda *message: engine.passes_published(*message, now_ns=time.time_ns()),
+            on_misshaped=engine.on_misshaped,
+            types_of=engine.published_types,
+            is_native=settings.native_forwarding,
+        )
         self._unsure: set[bytes] = set()
         self._look_due_ns = 0
         self._requests, self._beats = Redial(_REDIAL_NS), Redial(_REDIAL_NS)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether market data pass through the accelerator."""
+        return self._fast_passage.is_native
 
     def run(self, stopping: Callable[[], bool], waker: Waker) -> None:
         """Run until ``stopping``; then let replies in flight go out, up to the drain time."""
@@ -96,10 +116,10 @@ class GatewayLoop:
         while drain_until is None or (self._engine.in_flight and time.monotonic() < drain_until):
             ready = poller.wait(_TICK_MS)
             if self.fast_path in ready:
-                self._forward(self.fast_path, "fast_path.forwarded", self._engine.passes_fast_path)
+                _, sent = self._fast_passage.turn(_BURST)
+                self._counters.add("fast_path.forwarded", sent)
             if self.published in ready:
-                heard = partial(self._engine.passes_published, now_ns=now_ns())
-                self._forward(self.published, "published.forwarded", heard)
+                self._forward_published()
             for socket, handle in handlers:
                 if socket in ready:
                     self._drain(socket, handle)
@@ -122,13 +142,11 @@ class GatewayLoop:
                 return
             self._execute(handle(frames))
 
-    def _forward(self, source: Socket, counter: str, is_wanted: Callable[[bytes, bytes, int], bool]) -> None:
-        """Pass on a bounded burst of published messages, untouched."""
-        received, sent = forward(
-            source, self.xpub, is_wanted=is_wanted, on_misshaped=self._engine.on_misshaped, messages_max=_BURST
-        )
-        self._counters.add(counter, sent)
-        if received and source is self.published:
+    def _forward_published(self) -> None:
+        """Pass on a bounded burst of the manager's messages, untouched."""
+        received, sent = self._published_passage.turn(_BURST)
+        self._counters.add("published.forwarded", sent)
+        if received:
             # Beats may be late, but what comes at all shows that the connection is alive: it is not cut off.
             self._beats.worked()
 

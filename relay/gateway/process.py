@@ -56,6 +56,7 @@ def run_gateway(settings: GatewaySettings, *, parent_pid: int | None = None) -> 
             "ready": not stopping.is_set(),
             "relay_epoch": facts.relay_epoch,
             "in_flight": engine.in_flight,
+            "native_forwarding": loop.is_native,
         },
     )
     _LOG.info("gateway_started", requests=settings.request_endpoint, subscribe=settings.subscribe_endpoint)

@@ -2,7 +2,7 @@
 
 from relay.transport.canary import SubscriptionCanary
 from relay.transport.connection_watch import ConnectionWatch
-from relay.transport.forwarding import forward
+from relay.transport.passage import Passage
 from relay.transport.sockets import (
     MANUAL_SUBSCRIPTIONS,
     VERBOSE_SUBSCRIPTIONS,
@@ -31,6 +31,7 @@ __all__ = [
     "AsyncSocket",
     "ConnectionWatch",
     "Context",
+    "Passage",
     "Poller",
     "SendOutcome",
     "Socket",
@@ -39,7 +40,6 @@ __all__ = [
     "SubscriptionCanary",
     "Waker",
     "accept_subscription",
-    "forward",
     "new_context",
     "open_async_socket",
     "open_socket",

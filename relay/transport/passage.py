@@ -1,4 +1,4 @@
-"""The same as :func:`~relay.transport.forwarding.forward`, natively where the accelerator is installed."""
+"""The way of published messages from one socket to a publisher: judged once a topic, then untouched."""
 
 from __future__ import annotations
 
