@@ -9,6 +9,7 @@ use relay_accel_core::broadcast::{
 use relay_accel_core::ring::FrameBatch;
 
 use crate::batch::Batch;
+use crate::bell::Ringer;
 use crate::errors::{closed, outcome, raised, refused_as};
 use crate::memory::{named_segment, not_shared};
 use crate::producer::with_bytes;
@@ -38,7 +39,7 @@ impl Broadcast {
     #[staticmethod]
     fn heap(py: Python<'_>, length: usize) -> PyResult<(Transmitter, Receiver)> {
         let (transmitter, receiver) = broadcast(length).map_err(|error| raised(py, error))?;
-        Ok((Transmitter { end: Some(transmitter) }, Receiver { end: Some(receiver) }))
+        Ok((Transmitter { end: Some(transmitter) }, Receiver { ringer: None, end: Some(receiver) }))
     }
 
     #[staticmethod]
@@ -74,7 +75,9 @@ impl Broadcast {
 
     fn receiver(&self, py: Python<'_>) -> PyResult<Receiver> {
         let end = self.shared()?.receiver().map_err(|error| raised(py, error))?;
-        Ok(Receiver { end: Some(end) })
+        let shared = self.shared.clone();
+        let ringer = shared.map(|shared| Ringer::new(move || shared.bell()));
+        Ok(Receiver { ringer, end: Some(end) })
     }
 
     fn transmitter_state(&self) -> PyResult<(&'static str, u32)> {
@@ -139,6 +142,7 @@ impl Transmitter {
 
 #[pyclass(module = "relay_accel")]
 pub(crate) struct Receiver {
+    ringer: Option<Ringer>,
     end: Option<CoreReceiver>,
 }
 
@@ -172,8 +176,18 @@ impl Receiver {
         Ok(py.detach(|| end.wait(limit)))
     }
 
+    fn fileno(&mut self, py: Python<'_>) -> PyResult<i32> {
+        self.open()?;
+        self.ringer.as_mut().ok_or_else(not_shared)?.fileno(py)
+    }
+
+    fn arm(&mut self, py: Python<'_>) -> PyResult<u8> {
+        let end = self.end.as_ref().ok_or_else(closed)?;
+        self.ringer.as_mut().ok_or_else(not_shared)?.arm(py, || end.is_ready())
+    }
+
     fn another(&mut self) -> PyResult<Self> {
-        Ok(Self { end: Some(self.open()?.another()) })
+        Ok(Self { ringer: None, end: Some(self.open()?.another()) })
     }
 
     #[getter]
@@ -197,6 +211,7 @@ impl Receiver {
     }
 
     fn close(&mut self) {
+        self.ringer = None;
         self.end = None;
     }
 }

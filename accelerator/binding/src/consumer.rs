@@ -10,7 +10,9 @@ use relay_accel_core::ring::{
 };
 
 use crate::batch::Batch;
+use crate::bell::Ringer;
 use crate::errors::{closed, forked};
+use crate::memory::not_shared;
 use crate::state::{described, timeout};
 
 pub(crate) enum End {
@@ -43,13 +45,15 @@ pub(crate) fn stopped(stop: Stop) -> PyResult<&'static str> {
 
 #[pyclass(module = "relay_accel")]
 pub(crate) struct Consumer {
+    // Dropped before the end: its word in the page is given back first.
+    ringer: Option<Ringer>,
     end: Option<End>,
     last: Stop,
 }
 
 impl Consumer {
-    pub(crate) fn of(end: End) -> Self {
-        Self { end: Some(end), last: Stop::Empty }
+    pub(crate) fn of(end: End, ringer: Option<Ringer>) -> Self {
+        Self { ringer, end: Some(end), last: Stop::Empty }
     }
 
     fn open(&mut self) -> PyResult<&mut End> {
@@ -104,6 +108,16 @@ impl Consumer {
         Ok(py.detach(|| each!(end, one => one.wait(limit))))
     }
 
+    fn fileno(&mut self, py: Python<'_>) -> PyResult<i32> {
+        self.open()?;
+        self.ringer.as_mut().ok_or_else(not_shared)?.fileno(py)
+    }
+
+    fn arm(&mut self, py: Python<'_>) -> PyResult<u8> {
+        let end = self.end.as_ref().ok_or_else(closed)?;
+        self.ringer.as_mut().ok_or_else(not_shared)?.arm(py, || each!(end, one => one.is_ready()))
+    }
+
     #[getter]
     fn stop(&self) -> PyResult<&'static str> {
         stopped(self.last)
@@ -155,6 +169,7 @@ impl Consumer {
     }
 
     fn close(&mut self) {
+        self.ringer = None;
         self.end = None;
     }
 

@@ -6,6 +6,7 @@
 #![allow(missing_docs, reason = "the stubs are the documentation, and a test compares both")]
 
 mod batch;
+mod bell;
 mod broadcast;
 mod claim;
 mod consumer;

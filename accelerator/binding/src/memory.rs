@@ -8,6 +8,7 @@ use relay_accel_core::ring::{
     spsc,
 };
 
+use crate::bell::Ringer;
 use crate::consumer::{self, Consumer};
 use crate::errors::raised;
 use crate::producer::{self, Producer};
@@ -156,7 +157,8 @@ macro_rules! ring_class {
                     Some(shared) => shared.consumer().map_err(|error| raised(py, error))?,
                     None => self.consumer.take().ok_or_else(|| taken("consumer"))?,
                 };
-                Ok(Consumer::of(consumer::End::$variant(end)))
+                let ringer = self.shared.clone().map(|shared| Ringer::new(move || shared.bell()));
+                Ok(Consumer::of(consumer::End::$variant(end), ringer))
             }
 
             fn producer_state(&self) -> PyResult<(&'static str, u32)> {
@@ -253,7 +255,8 @@ impl MpscRing {
             (_, Some(heap)) => heap.consumer(),
             _ => return Err(not_shared()),
         };
-        Ok(Consumer::of(consumer::End::Many(end.map_err(|error| raised(py, error))?)))
+        let ringer = self.shared.clone().map(|shared| Ringer::new(move || shared.bell()));
+        Ok(Consumer::of(consumer::End::Many(end.map_err(|error| raised(py, error))?), ringer))
     }
 
     fn consumer_state(&self) -> PyResult<(&'static str, u32)> {

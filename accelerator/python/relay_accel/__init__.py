@@ -56,6 +56,7 @@ from relay_accel.agents import (
 )
 from relay_accel.outcome import Outcome
 from relay_accel.records import RecordPublisher, RecordSubscriber
+from relay_accel.waiting import SleepingReader, ready
 
 __all__ = [
     "AccelError",
@@ -90,11 +91,13 @@ __all__ = [
     "Ring",
     "SegmentError",
     "Sleeping",
+    "SleepingReader",
     "StorageError",
     "Transmitter",
     "Yielding",
     "__version__",
     "default_directory",
+    "ready",
     "segment_names",
     "unlink",
 ]

@@ -404,6 +404,24 @@ class Consumer:
     def wait(self, timeout: float | None = None) -> bool:
         """Sleep until there is something to read; return whether there is. Lets other threads run."""
 
+    def fileno(self) -> int:
+        """Return a descriptor that becomes readable when there is something to read, after :meth:`arm`.
+
+        For pollers: ``select``, asyncio's ``add_reader``, ZeroMQ's poller. Named rings only.
+
+        Raises:
+            ValueError: it has no name.
+            BusyError: NO_FREE_SLOT: sixteen readers of this segment sleep so already.
+        """
+
+    def arm(self) -> int:
+        """Say that this reader will sleep in a poller, and look once more; take the wake-up of before.
+
+        Returns:
+            0: there is something to read, do not sleep; 1: sleep; 2: sleep for a millisecond at most, for a publisher
+            may miss it.
+        """
+
     @property
     def stop(self) -> _Stop:
         """Why the last poll ended."""
@@ -604,6 +622,24 @@ class Receiver:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Sleep until there is something; return whether there is. Lets other threads run."""
+
+    def fileno(self) -> int:
+        """Return a descriptor that becomes readable when there is something to read, after :meth:`arm`.
+
+        For pollers: ``select``, asyncio's ``add_reader``, ZeroMQ's poller. Named rings only.
+
+        Raises:
+            ValueError: it has no name.
+            BusyError: NO_FREE_SLOT: sixteen readers of this segment sleep so already.
+        """
+
+    def arm(self) -> int:
+        """Say that this reader will sleep in a poller, and look once more; take the wake-up of before.
+
+        Returns:
+            0: there is something to read, do not sleep; 1: sleep; 2: sleep for a millisecond at most, for a publisher
+            may miss it.
+        """
 
     def another(self) -> Receiver:
         """Return another receiver, which begins behind the last message."""

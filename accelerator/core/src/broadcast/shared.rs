@@ -5,7 +5,7 @@ use crate::Error;
 use crate::memory::{HugePages, SegmentDirectory, SegmentName, SegmentOptions};
 use crate::ring::segment::{Kind, Metadata, PagedSegment};
 use crate::ring::shared::{KIND_BROADCAST, RING_MAGIC, RING_VERSION, field, segment_of_a_ring};
-use crate::ring::{CreateOptions, EndState, page};
+use crate::ring::{Bell, CreateOptions, EndState, page};
 
 const BROADCAST: Kind = Kind {
     magic: RING_MAGIC,
@@ -62,6 +62,14 @@ impl SharedBroadcast {
     /// None that a segment which was opened gives.
     pub fn receiver(&self) -> Result<Receiver, Error> {
         Receiver::attach(&self.paged.paged, self.capacity)
+    }
+
+    /// Hangs up a bell for a receiver that sleeps in a poller.
+    ///
+    /// # Errors
+    /// [`Error::NoFreeSlot`], [`Error::System`].
+    pub fn bell(&self) -> Result<Bell, Error> {
+        Bell::hang(&self.paged.paged)
     }
 
     /// Bytes of the buffer.

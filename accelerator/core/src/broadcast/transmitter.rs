@@ -49,7 +49,7 @@ impl Transmitter {
         if !sound {
             return Err(Error::CorruptChannel { head: tail, tail: intent, span: 2 * capacity as u64 });
         }
-        let waiter = Waiter::new(&paged.page, page::CONSUMER_WAITER);
+        let waiter = Waiter::of_readers(paged);
         Ok(Self { region, trailer, waiter, end, capacity, position: tail, counts: TransmitterCounts::default() })
     }
 

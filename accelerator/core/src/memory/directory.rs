@@ -127,7 +127,7 @@ impl SegmentDirectory {
         Ok(DirectoryLock { _fd: fd })
     }
 
-    pub(super) fn fd(&self) -> &OwnedFd {
+    pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 }

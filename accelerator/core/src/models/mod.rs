@@ -1,5 +1,8 @@
 //! Loom models: every order in which the threads of a protocol may run, with small rings.
 //!
+//! What a model cannot show: loom runs every load where it stands and never lets it see a store that comes later, so the release of a
+//! consumer's head (its reads of a frame end before the room is given away) stands by argument alone in rings of one producer.
+//!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p relay-accel-core --lib models`
 
 mod ends;

@@ -87,15 +87,15 @@ fn one_dies_after_its_header() {
     one_dies(Death::HeaderWritten);
 }
 
-#[test]
-fn two_die_at_one_position_and_the_claim_that_was_made_is_found() {
-    model(2, || {
+/// Two die, a third writes: lengths such that the end of the wrong claim is the tail, too.
+fn two_die(deaths: [(Death, usize); 2]) {
+    model(2, move || {
         let ring = Mpsc::heap(128, 3).unwrap();
         let mut consumer = ring.consumer().unwrap();
         let mut living = ring.producer().unwrap();
-        let dying = [0, 16].map(|length| {
+        let dying = deaths.map(|(death, length)| {
             let producer = ring.producer().unwrap();
-            thread::spawn(move || producer.die(Death::Claimed, length))
+            thread::spawn(move || producer.die(death, length))
         });
         write(&mut living, 1);
         assert_eq!(read(&mut consumer, 1), [1]);
@@ -106,6 +106,16 @@ fn two_die_at_one_position_and_the_claim_that_was_made_is_found() {
         }
         assert_eq!(consumer.poll(1, |_, _| ()).stop, Stop::Empty);
     });
+}
+
+#[test]
+fn two_die_at_one_position_and_the_claim_that_was_made_is_found() {
+    two_die([(Death::Claimed, 0), (Death::Claimed, 16)]);
+}
+
+#[test]
+fn one_dies_with_its_claim_and_another_with_a_note_of_the_same_position() {
+    two_die([(Death::Claimed, 0), (Death::Noted, 16)]);
 }
 
 #[test]

@@ -235,7 +235,14 @@ impl<G: Geometry> FrameConsumer<G> {
 impl<G: Geometry> FrameConsumer<G> {
     /// Sleeps until there is something to read, a needless wake-up, or the end of `timeout`. Returns whether there is.
     pub fn wait(&self, timeout: std::time::Duration) -> bool {
-        self.consumer_waiter.wait(timeout, || self.tail_word.load(Ordering::Acquire) != self.head)
+        self.consumer_waiter.wait(timeout, || self.is_ready())
+    }
+
+    /// Whether there is something to read.
+    #[inline]
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.tail_word.load(Ordering::Acquire) != self.head
     }
 }
 

@@ -84,7 +84,7 @@ impl FixedProducer {
         if head > tail || tail - head > span || tail > POSITION_MAX {
             return Err(Error::CorruptChannel { head, tail, span });
         }
-        let waiter = Waiter::new(page, page::CONSUMER_WAITER);
+        let waiter = Waiter::of_readers(paged);
         let consumer = Peer::new(page, page::CONSUMER_OWNER);
         let buffer = paged.buffer.clone();
         Ok(Self { geometry, buffer, tail_word, head_word, waiter, consumer, end, tail, head_seen: head, corrupt: 0 })
@@ -273,6 +273,13 @@ impl FixedConsumer {
     /// Sleeps until there is an item, a needless wake-up, or the end of `timeout`. Returns whether there is one.
     #[cfg(not(loom))]
     pub fn wait(&self, timeout: std::time::Duration) -> bool {
-        self.own_waiter.wait(timeout, || self.tail_word.load(Ordering::Acquire) != self.head)
+        self.own_waiter.wait(timeout, || self.is_ready())
+    }
+
+    /// Whether there is an item.
+    #[inline]
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.tail_word.load(Ordering::Acquire) != self.head
     }
 }

@@ -11,6 +11,8 @@
 //! when what it last saw is used up. Everything read from shared memory is checked first (see [`crate::memory`]).
 
 mod batch;
+#[cfg(not(loom))]
+pub(crate) mod bell;
 mod claim;
 mod consumer;
 pub(crate) mod end;
@@ -34,6 +36,8 @@ mod spsc;
 pub(crate) mod waiter;
 
 pub use batch::FrameBatch;
+#[cfg(not(loom))]
+pub use bell::{Armed, BELL_COUNT, Bell};
 pub use claim::Claim;
 pub use consumer::{Frame, FrameConsumer};
 #[cfg(all(test, loom))]

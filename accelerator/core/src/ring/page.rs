@@ -12,11 +12,14 @@
 //!  768 | consumer owner | consumer beat_ns |
 //!  896 | consumer waiter |                                    the consumer sleeps on it
 //! 1024 | producer waiter |                                    producers sleep on it
+//! 1152 | owners of the consumers' bells, 16 words |
 //! 4096 | owner slots (many producers only), then the buffer
 //! ```
 //!
 //! Inside a loom model the words lie side by side: a model pays for every word.
 
+#[cfg(not(loom))]
+use super::bell::BellPlace;
 use crate::memory::Region;
 
 const fn at(real: usize, model: usize) -> usize {
@@ -42,6 +45,9 @@ pub(crate) const PRODUCER_OWNER: usize = at(640, 24);
 pub(crate) const CONSUMER_OWNER: usize = at(768, 32);
 pub(crate) const CONSUMER_WAITER: usize = at(896, 40);
 pub(crate) const PRODUCER_WAITER: usize = at(1024, 48);
+/// Owners of the bells: readers that sleep in a poller.
+#[cfg(not(loom))]
+pub(crate) const BELL_OWNERS: usize = 1152;
 /// Bytes of the page.
 pub const PAGE_LENGTH: usize = at(4096, 56);
 
@@ -50,13 +56,21 @@ pub const PAGE_LENGTH: usize = at(4096, 56);
 pub(crate) struct Paged {
     pub(crate) page: Region,
     pub(crate) buffer: Region,
+    /// Where readers that sleep in a poller are woken; `None` for memory without a name.
+    #[cfg(not(loom))]
+    pub(crate) bells: Option<BellPlace>,
 }
 
 impl Paged {
     /// Splits a region whose length was checked.
     pub(crate) fn split(region: &Region, slots_length: usize, buffer_length: usize) -> Self {
         let page = region.part(0, PAGE_LENGTH + slots_length);
-        Self { page, buffer: region.part(PAGE_LENGTH + slots_length, buffer_length) }
+        Self {
+            page,
+            buffer: region.part(PAGE_LENGTH + slots_length, buffer_length),
+            #[cfg(not(loom))]
+            bells: None,
+        }
     }
 
     /// A page and a buffer on the heap, for threads.

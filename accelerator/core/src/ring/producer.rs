@@ -99,7 +99,7 @@ impl<G: Geometry> FrameProducer<G> {
             buffer: paged.buffer.clone(),
             tail_word,
             head_word,
-            consumer_waiter: Waiter::new(page, page::CONSUMER_WAITER),
+            consumer_waiter: Waiter::of_readers(paged),
             producer_waiter: Waiter::new(page, page::PRODUCER_WAITER),
             consumer: Peer::new(page, page::CONSUMER_OWNER),
             end,

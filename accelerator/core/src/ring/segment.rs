@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use super::bell::BellPlace;
 use super::end::EndState;
 use super::page::{self, PAGE_LENGTH, Paged};
 use crate::Error;
@@ -72,7 +73,8 @@ impl PagedSegment {
             }
             created => created?,
         };
-        let paged = Paged::split(&segment.region(), slots_length, buffer_length);
+        let bells = Some(BellPlace::new(directory, name));
+        let paged = Paged { bells, ..Paged::split(&segment.region(), slots_length, buffer_length) };
         Ok(Self { segment, metadata, paged, kind })
     }
 
@@ -90,8 +92,18 @@ impl PagedSegment {
         if expected != actual {
             return Err(Error::TermLengthMismatch { name: name.to_string(), expected, actual });
         }
-        let paged = Paged::split(&segment.region(), slots_length, buffer_length);
+        let bells = Some(BellPlace::new(directory, name));
+        let paged = Paged { bells, ..Paged::split(&segment.region(), slots_length, buffer_length) };
         Ok(Self { segment, metadata, paged, kind })
+    }
+
+    /// Removes the name, if it still leads here, and what hangs beside it.
+    pub(crate) fn unlink(&self) -> Result<bool, Error> {
+        let was_named = self.segment.unlink()?;
+        if let (true, Some(bells)) = (was_named, &self.paged.bells) {
+            bells.remove_all();
+        }
+        Ok(was_named)
     }
 
     /// The process that made the segment, where it said so.

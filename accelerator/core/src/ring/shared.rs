@@ -1,6 +1,7 @@
 //! Rings and channels in named segments, for processes that were started separately.
 
 use super::consumer::FrameConsumer;
+use super::bell::Bell;
 use super::end::EndState;
 use super::geometry::{Geometry, RingGeometry, TermGeometry};
 use super::page;
@@ -145,6 +146,14 @@ impl<G: Geometry> SharedFrames<G> {
         FrameConsumer::attach(&self.paged.paged, self.geometry)
     }
 
+    /// Hangs up a bell for a reader that sleeps in a poller.
+    ///
+    /// # Errors
+    /// [`Error::NoFreeSlot`], [`Error::System`].
+    pub fn bell(&self) -> Result<Bell, Error> {
+        Bell::hang(&self.paged.paged)
+    }
+
     /// Who holds the writing end.
     #[must_use]
     pub fn producer_state(&self) -> EndState {
@@ -197,7 +206,7 @@ macro_rules! segment_of_a_ring {
             /// # Errors
             /// [`Error::System`].
             pub fn unlink(&self) -> Result<bool, Error> {
-                self.paged.segment.unlink()
+                self.paged.unlink()
             }
 
             /// Looks whether the file was cut.

@@ -1,5 +1,6 @@
 //! A ring of fixed items in a named segment.
 
+use super::bell::Bell;
 use super::end::EndState;
 use super::fixed::{FixedConsumer, FixedGeometry, FixedProducer};
 use super::page;
@@ -80,6 +81,14 @@ impl SharedFixedRing {
     #[must_use]
     pub fn item_count(&self) -> usize {
         self.geometry.item_count
+    }
+
+    /// Hangs up a bell for a reader that sleeps in a poller.
+    ///
+    /// # Errors
+    /// [`Error::NoFreeSlot`], [`Error::System`].
+    pub fn bell(&self) -> Result<Bell, Error> {
+        Bell::hang(&self.paged.paged)
     }
 
     /// Who holds the writing end.

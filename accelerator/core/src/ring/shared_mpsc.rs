@@ -1,5 +1,6 @@
 //! A ring of many producers in a named segment.
 
+use super::bell::Bell;
 use super::end::EndState;
 use super::mpsc::{self, Mpsc, MpscConsumer, MpscProducer, Slots};
 use super::page;
@@ -81,6 +82,14 @@ impl SharedMpscRing {
     #[must_use]
     pub fn slot_count(&self) -> usize {
         self.ring.slot_count()
+    }
+
+    /// Hangs up a bell for a reader that sleeps in a poller.
+    ///
+    /// # Errors
+    /// [`Error::NoFreeSlot`], [`Error::System`].
+    pub fn bell(&self) -> Result<Bell, Error> {
+        Bell::hang(&self.paged.paged)
     }
 
     /// Who holds the reading end.

@@ -9,6 +9,8 @@
 //! | heavy fence | light fence |
 //! | position? | waiter? |
 //!
+//! Bit 0 is a sleeper in the kernel, the bits above are bells ([`super::bell`]).
+//!
 //! With both fences one of the two last loads sees the other's store (`models/waiter.rs` tries every order).
 
 #[cfg(not(loom))]
@@ -16,6 +18,9 @@ use std::sync::atomic::AtomicU32;
 #[cfg(not(loom))]
 use std::time::Duration;
 
+#[cfg(not(loom))]
+use super::bell::BellPlace;
+use super::page::{self, Paged};
 use crate::memory::{Region, SharedWord, barrier};
 use crate::sync::Ordering;
 
@@ -29,11 +34,26 @@ const UNFENCED_SLEEP_MAX: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Waiter {
     word: SharedWord,
+    #[cfg(not(loom))]
+    bells: Option<BellPlace>,
 }
 
 impl Waiter {
     pub(crate) fn new(page: &Region, offset: usize) -> Self {
-        Self { word: page.word(offset) }
+        Self {
+            word: page.word(offset),
+            #[cfg(not(loom))]
+            bells: None,
+        }
+    }
+
+    /// The word that a page's readers sleep on, as their publisher sees it: with their bells.
+    pub(crate) fn of_readers(paged: &Paged) -> Self {
+        Self {
+            #[cfg(not(loom))]
+            bells: paged.bells.clone(),
+            ..Self::new(&paged.page, page::CONSUMER_WAITER)
+        }
     }
 
     /// Publisher: wakes whoever sleeps, after a position was stored.
@@ -48,7 +68,12 @@ impl Waiter {
     /// Sleeper: says that it will sleep. It must look once more for what it waits for before it does. The bit stays until the
     /// next publisher clears it: others may sleep on the same word. Returns false where a publisher may miss it.
     pub(crate) fn announce(&self) -> bool {
-        self.word.fetch_or(SLEEPING, Ordering::Relaxed);
+        self.announce_bit(0)
+    }
+
+    /// The same for the sleeper of another bit: a bell's.
+    pub(crate) fn announce_bit(&self, bit: usize) -> bool {
+        self.word.fetch_or(1 << bit, Ordering::Relaxed);
         barrier::heavy()
     }
 
@@ -57,6 +82,12 @@ impl Waiter {
         let bits = self.word.swap(0, Ordering::AcqRel);
         if bits & SLEEPING != 0 {
             self.wake_sleepers();
+        }
+        #[cfg(not(loom))]
+        if let Some(bells) = &self.bells
+            && bits > SLEEPING
+        {
+            bells.ring(bits);
         }
     }
 

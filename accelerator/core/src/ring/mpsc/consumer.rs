@@ -271,11 +271,15 @@ impl MpscConsumer {
     /// Sleeps until there is something to read, a needless wake-up, or the end of `timeout`. Returns whether there is. A claim
     /// of a dead producer wakes nobody: poll once in a while.
     pub fn wait(&self, timeout: std::time::Duration) -> bool {
+        self.consumer_waiter.wait(timeout, || self.is_ready())
+    }
+
+    /// Whether there is something to read.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
         let index = self.geometry.index(self.head) / WORD;
-        self.consumer_waiter.wait(timeout, || {
-            let header = self.parse(self.buffer.words()[index].load(Ordering::Acquire));
-            !matches!(header, Header::Empty | Header::InProgress { .. })
-        })
+        let header = self.parse(self.buffer.words()[index].load(Ordering::Acquire));
+        !matches!(header, Header::Empty | Header::InProgress { .. })
     }
 
     /// Says that this end is alive, for peers that cannot look it up.
