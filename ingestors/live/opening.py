@@ -18,6 +18,7 @@ from ingestors.live.spill import LogEntry, Spill
 from ingestors.settings import IngestorSettings
 from relay.eventlog import TICK_TOPIC, EventLog
 from relay.observability import Counters
+from relay.observability.shared_counters import SHARED_MEMORY_OFF
 from relay.protocol.stamps import Stamper
 from relay.transport import Context
 
@@ -71,7 +72,12 @@ def open_desk(
     try:
         outlets = FeedOutlets(
             sink=PublisherSink(
-                context, settings.relay_endpoints, queue_max=settings.fast_path_queue_max, counters=counters
+                context,
+                settings.relay_endpoints,
+                queue_max=settings.fast_path_queue_max,
+                counters=counters,
+                epoch=epoch,
+                shared_memory=None if settings.shared_memory == SHARED_MEMORY_OFF else settings.shared_memory,
             ),
             stamper=Stamper(epoch),
             forwarder=LogForwarder(log, spill, acknowledged=acknowledged, counters=counters),

@@ -22,6 +22,7 @@ from relay.protocol.topics import (
     HEARTBEAT,
     MANAGER_HEARTBEAT,
     NOTIFICATION_PREFIXES,
+    TOPIC_BYTES_MAX,
     is_refused_subscription,
     probe_topic,
 )
@@ -34,6 +35,7 @@ BEAT_NS = 1_000_000_000
 MANAGER_BEATS_MISSED_MAX = 3
 _NEVER_FORWARDED = (*NOTIFICATION_PREFIXES, b"PROBE:", HEARTBEAT)
 _NEVER_PUBLISHED = (DEMAND_PREFIX, b"OUTCOME:", b"PROBE:")
+_NEVER_OF_INGESTORS = (*_NEVER_FORWARDED, *_NEVER_PUBLISHED)
 _PASSED_MAX = 100_000
 _FAST_PATH_IDS = frozenset(channel_types(Channel.FAST_PATH))
 _FAST_KIND_OF = {MessageType.TICK: b"tick", MessageType.GAP: b"gap", MessageType.HEARTBEAT: b"heartbeat"}
@@ -80,6 +82,11 @@ class GatewayEngine:
         self._passed: dict[bytes, int] = {}
         self._fast_passed: dict[bytes, int] = {}
         self.in_flight = 0
+
+    @property
+    def relay_epoch(self) -> int:
+        """Of this start."""
+        return self._facts.relay_epoch
 
     def start(self, *, is_socket_asked: bool = False) -> list[Command]:
         """Return what to do before the first message: notification topics are always subscribed upstream.
@@ -137,7 +144,8 @@ class GatewayEngine:
         if reason is None and topic == MANAGER_HEARTBEAT:
             self._manager_heard_ns = now_ns
             return False
-        if reason is None and (topic.startswith(_NEVER_PUBLISHED) or topic == HEARTBEAT):
+        is_forbidden = topic.startswith(_NEVER_PUBLISHED) or topic == HEARTBEAT or len(topic) > TOPIC_BYTES_MAX
+        if reason is None and is_forbidden:
             reason = RejectReason.WRONG_TOPIC
         if reason is not None:
             self._count(f"rejected.{reason}")
@@ -153,7 +161,9 @@ class GatewayEngine:
         reason = _published_fault(version, type_id, _FAST_PATH_IDS)
         if reason is None:
             ticker, bar, kind = topic.rpartition(b"|")
-            if not bar or b"." not in ticker or kind != _FAST_KIND_OF[MessageType(type_id)]:
+            is_of_ticker = bar and b"." in ticker and kind == _FAST_KIND_OF[MessageType(type_id)]
+            # What begins like a private topic would reach its subscribers, for a subscription is a prefix.
+            if not is_of_ticker or topic.startswith(_NEVER_OF_INGESTORS) or len(topic) > TOPIC_BYTES_MAX:
                 reason = RejectReason.WRONG_TOPIC
         if reason is not None:
             self._count(f"rejected.{reason}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 
 from relay.errors import RetryableError
@@ -12,6 +13,7 @@ __all__ = ["append_acknowledged", "offsets_since", "read_range"]
 
 _READ_RECORDS = 5_000
 _ACKNOWLEDGED_S = 30.0
+_TOLD_S = 5.0
 
 
 def read_range(log: EventLog, topic: str, *, starts: Mapping[int, int], ends: Mapping[int, int]) -> Iterator[LogRecord]:
@@ -57,11 +59,26 @@ def append_acknowledged(log: EventLog, topic: str, records: Iterable[tuple[bytes
     Raises:
         RetryableError: the log does not take them all; some may be there.
     """
-    futures = [log.append(topic, key=key, value=value) for key, value in records]
-    if not futures:
+    waiting = list(records)
+    if not waiting:
         return
-    left = log.flush(_ACKNOWLEDGED_S)
-    if left:
+    # One event for all: a future for each costs more than the record.
+    left, is_over, lock = len(waiting), threading.Event(), threading.Lock()
+    refused: list[BaseException] = []
+
+    def done(error: BaseException | None) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if error is not None:
+                refused.append(error)
+        if left == 0:
+            is_over.set()
+
+    for key, value in waiting:
+        log.append_then(topic, key=key, value=value, done=done)
+    # The last acknowledgements may be out of the queue and not yet told.
+    if log.flush(_ACKNOWLEDGED_S) or not is_over.wait(_TOLD_S):
         raise RetryableError(f"the log has not acknowledged {left} {what}", code=ErrorCode.UNAVAILABLE)
-    for future in futures:
-        future.result(0)
+    if refused:
+        raise refused[0]

@@ -6,17 +6,21 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 
+import structlog
+
 from relay.engine.commands import Command, Publish, Recheck, SendToClient, SendToManager, Upstream
 from relay.engine.gateway import GatewayEngine
 from relay.engine.redial import Redial
 from relay.gateway.settings import GatewaySettings
 from relay.observability import Counters
+from relay.observability.shared_counters import SHARED_MEMORY_OFF
 from relay.protocol.topics import DEMAND_PREFIX
 from relay.transport import (
     MANUAL_SUBSCRIPTIONS,
     Context,
     Passage,
     Poller,
+    RingIntake,
     SendOutcome,
     Socket,
     SocketKind,
@@ -34,6 +38,7 @@ from relay.transport import (
 
 __all__ = ["GatewayLoop"]
 
+_LOG = structlog.get_logger(__name__)
 _BURST = 256
 _SUBSCRIPTIONS_BURST = 32
 """Subscriptions, and topics asked about, in one turn: a thousand clients that leave at once hold up no tick."""
@@ -97,6 +102,24 @@ class GatewayLoop:
         self._look_due_ns = 0
         self._requests, self._beats = Redial(_REDIAL_NS), Redial(_REDIAL_NS)
 
+        self._rings = self._open_rings()
+
+    def _open_rings(self) -> RingIntake | None:
+        settings = self._settings
+        if not settings.tick_rings or settings.shared_memory == SHARED_MEMORY_OFF:
+            return None
+        try:
+            return RingIntake(
+                self._engine.relay_epoch,
+                self.xpub,
+                folder=settings.shared_memory,
+                is_wanted=self._engine.passes_fast_path,
+                types_of=self._engine.fast_path_types,
+            )
+        except LookupError as error:
+            _LOG.info("no_tick_rings", reason=str(error))
+            return None
+
     @property
     def is_native(self) -> bool:
         """Whether market data pass through the accelerator."""
@@ -112,9 +135,13 @@ class GatewayLoop:
         ]
         self._execute(self._engine.start(is_socket_asked=self._canary.is_supported))
         poller = Poller([*(socket for socket, _ in handlers), self.published, self.fast_path, waker.fileno()])
+        if self._rings is not None:
+            send(self.fast_path, [b"\x01" + self._rings.topic])
         drain_until: float | None = None
         while drain_until is None or (self._engine.in_flight and time.monotonic() < drain_until):
-            ready = poller.wait(_TICK_MS)
+            ready = poller.wait(_TICK_MS if self._rings is None else self._rings.arm(_TICK_MS))
+            if self._rings is not None:
+                self._counters.add("fast_path.by_ring", self._rings.turn_all(_BURST))
             if self.fast_path in ready:
                 _, sent = self._fast_passage.turn(_BURST)
                 self._counters.add("fast_path.forwarded", sent)
@@ -124,14 +151,16 @@ class GatewayLoop:
                 if socket in ready:
                     self._drain(socket, handle)
             if time.monotonic_ns() >= self._look_due_ns:
-                self._look(now_ns())
+                self._look(now_ns(), poller)
             if drain_until is None and stopping():
                 drain_until = time.monotonic() + self._settings.drain_ms / 1000
                 handlers.pop()
                 poller.remove(self.router)
 
     def close(self) -> None:
-        """Close all sockets."""
+        """Close all sockets and rings."""
+        if self._rings is not None:
+            self._rings.close()
         self._opened.close()
 
     def _drain(self, socket: Socket, handle: Callable[[list[bytes]], Iterable[Command]]) -> None:
@@ -150,12 +179,25 @@ class GatewayLoop:
             # Beats may be late, but what comes at all shows that the connection is alive: it is not cut off.
             self._beats.worked()
 
-    def _look(self, now_ns: int) -> None:
+    def _look(self, now_ns: int, poller: Poller) -> None:
         """Do what is due; not at every turn, of which a stream of ticks makes thousands a second."""
+        if self._rings is not None:
+            self._look_at_rings(self._rings, poller)
         self._look_due_ns = time.monotonic_ns() + _LOOK_NS
         self._execute(self._engine.on_tick(now_ns))
         self._watch_beats(now_ns)
         self._counters.set("topics.upstream", self._engine.topics_upstream)
+
+    def _look_at_rings(self, rings: RingIntake, poller: Poller) -> None:
+        begun, ended = rings.look(time.monotonic_ns())
+        for reader in begun:
+            poller.add(reader.descriptor)
+        for reader in ended:
+            poller.remove(reader.descriptor)
+            reader.close()
+        if begun or ended:
+            _LOG.info("tick_rings_changed", begun=len(begun), ended=len(ended), open=len(rings.readers))
+            self._counters.set("fast_path.rings", len(rings.readers))
 
     def _watch_beats(self, now_ns: int) -> None:
         """Connect to the manager's publisher anew after a long silence; libzmq sends the subscriptions again."""

@@ -34,6 +34,10 @@ class GatewaySettings(ApplicationSettings):
     connections_max: int = Field(4_096, ge=16, le=65_535)
     heartbeat_ms: int = Field(5_000, ge=100, le=600_000)
     native_forwarding: bool = Field(True, description="pass market data on by the accelerator, where it is installed")
+    tick_rings: bool = Field(
+        True,
+        description="take ticks of ingestors on this host through shared memory, where the accelerator is installed",
+    )
     drain_ms: int = Field(2_000, ge=0, le=60_000, description="how long SIGTERM waits for replies in flight")
     catalog_uri: str = Field("", description="Iceberg catalog as a client reaches it, without secrets")
     catalog_name: str = "lake"

@@ -40,6 +40,8 @@ VERSION = 1
 VERSION_FRAME = bytes([VERSION])
 LOG_RECORD_BYTES_MAX = 900_000
 LOG_RECORD_ROWS_MAX = 1_000
+_UNDECODABLE = (DecodeError, UnicodeDecodeError, ValueError, RecursionError)
+_RECORDS = channel_types(Channel.EVENT_LOG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ def decode_body(body: bytes, channel: Channel) -> tuple[int, Message]:
     message = message_class()
     try:
         message.ParseFromString(body[1:])
-    except (DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
+    except _UNDECODABLE as error:
         raise EnvelopeError(
             RejectReason.UNDECODABLE,
             f"expected a {message_class.__name__} after type id 0x{type_id:02x}, but its bytes do not decode: {error}",
@@ -176,6 +178,11 @@ def decode_record(value: bytes) -> tuple[int, Message]:
     Raises:
         EnvelopeError: with a named reason; never anything else.
     """
+    if len(value) > 1 and value[0] == VERSION and (message_class := _RECORDS.get(value[1])) is not None:
+        try:
+            return value[1], message_class.FromString(value[2:])
+        except _UNDECODABLE:
+            return decode_body(value[1:], Channel.EVENT_LOG)
     if not value:
         raise EnvelopeError(RejectReason.EMPTY_FRAME, "expected a record of version, type id, protobuf; got no bytes")
     if value[0] != VERSION:

@@ -2,11 +2,14 @@
 
 A file that is written becomes part of a table only by its commit, so a young file may belong to a commit under way:
 only old ones are removed. The files are listed before the table is opened, so that whatever was committed meanwhile
-is known.
+is known. Another catalog's table may lie in the same folder, of which only its metadata files tell: what such a table
+names is never judged here.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -27,6 +30,8 @@ _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())
 _FOLDERS = ("data", "metadata")
 """The writers put nothing elsewhere; what else lies in a table's folder is not ours to judge."""
+_METADATA_SUFFIX = ".metadata.json"
+_GZIP_MAGIC = b"\x1f\x8b"
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/*")
 
 
@@ -70,7 +75,8 @@ def find_orphans(catalog: Catalog, name: str, *, older_than: datetime) -> list[O
         if table is None:
             return []
         named = {plain_path(path) for path in _named(table)}
-    return [orphan for orphan in old if orphan.path not in named]
+        orphans = [orphan for orphan in old if orphan.path not in named]
+        return orphans if _are_of(table, orphans) else []
 
 
 def remove_orphans(catalog: Catalog, name: str, orphans: Sequence[Orphan]) -> int:
@@ -126,6 +132,37 @@ def _named(table: Table) -> Iterator[str]:
             yield manifest.manifest_path
             for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
                 yield entry.data_file.file_path
+
+
+def _are_of(table: Table, orphans: Sequence[Orphan]) -> bool:
+    """Whether no metadata file among the orphans is another table's: of a second catalog, or of one that was lost."""
+    own, files = str(table.metadata.table_uuid), _file_system(table)
+    for orphan in orphans:
+        if files is None or not orphan.path.endswith(_METADATA_SUFFIX):
+            continue
+        with suppress(FileNotFoundError):
+            found = _table_uuid(files.open_input_file(orphan.path).readall())
+            if found not in ("", own):
+                _LOG.error(
+                    "orphans_not_removed table=%s: expected metadata of table %s alone, %s is of table %s; "
+                    "give each catalog a warehouse of its own, or remove what a lost one has left by hand",
+                    ".".join(table.name()),
+                    own,
+                    orphan.path,
+                    found,
+                )
+                return False
+    return True
+
+
+def _table_uuid(metadata: bytes) -> str:
+    """Whose metadata these are; empty for what a kill has left half-written."""
+    try:
+        text = gzip.decompress(metadata) if metadata.startswith(_GZIP_MAGIC) else metadata
+        found = json.loads(text)
+    except (ValueError, OSError, EOFError):
+        return ""
+    return str(found.get("table-uuid", "")).lower() if isinstance(found, dict) else ""
 
 
 def _is_alone(catalog: Catalog, table: Table) -> bool:

@@ -23,16 +23,21 @@ from relay.transport.sockets import (
     subscribe,
     unsubscribe,
 )
+from relay.transport.tick_ring import RING_TOPIC, RingIntake, RingReader, RingWriter
 from relay.transport.waker import Waker
 
 __all__ = [
     "MANUAL_SUBSCRIPTIONS",
+    "RING_TOPIC",
     "VERBOSE_SUBSCRIPTIONS",
     "AsyncSocket",
     "ConnectionWatch",
     "Context",
     "Passage",
     "Poller",
+    "RingIntake",
+    "RingReader",
+    "RingWriter",
     "SendOutcome",
     "Socket",
     "SocketKind",

@@ -14,7 +14,7 @@ from relay.transport.sockets import SendOutcome, Socket, send
 if TYPE_CHECKING:
     import relay_accel
 
-__all__ = ["Passage"]
+__all__ = ["Passage", "open_forwarder"]
 
 _MAPS = Path("/proc/self/maps")
 
@@ -46,7 +46,7 @@ class Passage:
     ) -> None:
         self._source, self._target = source, target
         self._is_wanted, self._on_misshaped, self._types_of = is_wanted, on_misshaped, types_of
-        self._native = _open_native() if is_native else None
+        self._native = open_forwarder() if is_native else None
 
     @property
     def is_native(self) -> bool:
@@ -98,7 +98,7 @@ class Passage:
         return True
 
 
-def _open_native() -> relay_accel.Forwarder | None:
+def open_forwarder() -> relay_accel.Forwarder | None:
     try:
         import relay_accel
     except ImportError:

@@ -56,6 +56,15 @@ impl Consumer {
         Self { ringer, end: Some(end), last: Stop::Empty }
     }
 
+    pub(crate) fn poll(&mut self, limit: usize) -> PyResult<FrameBatch> {
+        let mut batch = FrameBatch::new();
+        let end = self.open()?;
+        let polled: Polled = each!(end, one => one.poll_batch(limit, &mut batch));
+        self.last = polled.stop;
+        stopped(polled.stop)?;
+        Ok(batch)
+    }
+
     fn open(&mut self) -> PyResult<&mut End> {
         self.end.as_mut().ok_or_else(closed)
     }
@@ -94,11 +103,8 @@ impl Consumer {
 
     #[pyo3(signature = (limit=1024))]
     fn poll_batch(&mut self, limit: usize) -> PyResult<Batch> {
-        let mut batch = FrameBatch::new();
-        let end = self.open()?;
-        let polled: Polled = each!(end, one => one.poll_batch(limit, &mut batch));
-        self.last = polled.stop;
-        Ok(Batch::of(batch, stopped(polled.stop)?, false))
+        let batch = self.poll(limit)?;
+        Ok(Batch::of(batch, stopped(self.last)?, false))
     }
 
     #[pyo3(signature = (timeout=None))]

@@ -13,6 +13,8 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::consumer::Consumer;
+
 /// `zmq_msg_t`: 64 opaque bytes, part of the library's stable interface.
 #[repr(C, align(8))]
 struct Message([u8; 64]);
@@ -33,6 +35,7 @@ struct Functions {
     more: Plain,
     receive: Transfer,
     send: Transfer,
+    send_bytes: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int,
     data: unsafe extern "C" fn(*mut Message) -> *mut c_void,
     size: unsafe extern "C" fn(*const Message) -> usize,
     errno: unsafe extern "C" fn() -> c_int,
@@ -51,6 +54,7 @@ impl Functions {
             more: function(&library, path, b"zmq_msg_more\0")?,
             receive: function(&library, path, b"zmq_msg_recv\0")?,
             send: function(&library, path, b"zmq_msg_send\0")?,
+            send_bytes: function(&library, path, b"zmq_send\0")?,
             data: function(&library, path, b"zmq_msg_data\0")?,
             size: function(&library, path, b"zmq_msg_size\0")?,
             errno: function(&library, path, b"zmq_errno\0")?,
@@ -203,6 +207,26 @@ impl Forwarder {
         (limit, End::Limit)
     }
 
+    /// Sends a record's three frames if its topic and type are known; false where they are not, or it is no record.
+    fn send_record(&self, target: *mut c_void, record: &[u8]) -> Result<bool, c_int> {
+        let Some((topic, rest)) = split_record(record) else { return Ok(false) };
+        let Some((version, body)) = rest.split_at_checked(self.version.len()) else { return Ok(false) };
+        let wanted = version == self.version
+            && body.first().is_some_and(|id| self.topics.get(topic).is_some_and(|types| types.has(*id)));
+        if !wanted {
+            return Ok(false);
+        }
+        for (bytes, flags) in [(topic, DONT_WAIT | SEND_MORE), (version, DONT_WAIT | SEND_MORE), (body, DONT_WAIT)] {
+            // SAFETY: the bytes are copied before the call returns; the caller of `forward_records` vouches for the socket.
+            let sent = unsafe { (self.functions.send_bytes)(target, bytes.as_ptr().cast(), bytes.len(), flags) };
+            if sent < 0 {
+                // SAFETY: reads this thread's error number.
+                return Err(unsafe { (self.functions.errno)() });
+            }
+        }
+        Ok(true)
+    }
+
     /// Reads a message of too many frames to its end, so that the next one begins where it begins.
     fn read_on(&self, source: *mut c_void, frames: &mut Vec<Vec<u8>>) {
         loop {
@@ -244,6 +268,34 @@ impl Forwarder {
         self.topics.len()
     }
 
+    #[pyo3(signature = (consumer, target, limit))]
+    fn forward_records<'py>(
+        &self,
+        py: Python<'py>,
+        consumer: &Bound<'py, Consumer>,
+        target: usize,
+        limit: usize,
+    ) -> PyResult<(usize, usize, Vec<Bound<'py, PyBytes>>)> {
+        if target == 0 {
+            return Err(PyValueError::new_err("expected the address of an open socket, got 0"));
+        }
+        let batch = consumer.borrow_mut().poll(limit)?;
+        let target = Address(target);
+        let mut unknown = Vec::new();
+        let mut sent = 0;
+        for (_, record) in batch.iter() {
+            match self.send_record(target.pointer(), record) {
+                Ok(true) => sent += 1,
+                Ok(false) => unknown.push(PyBytes::new(py, record)),
+                Err(error) => {
+                    let text = format!("forwarding failed after {sent} messages, libzmq error {error}");
+                    return Err(PyOSError::new_err((error, text)));
+                }
+            }
+        }
+        Ok((batch.len(), sent, unknown))
+    }
+
     #[pyo3(signature = (source, target, limit))]
     fn forward<'py>(&self, py: Python<'py>, source: usize, target: usize, limit: usize) -> PyResult<Forwarded<'py>> {
         if source == 0 || target == 0 {
@@ -263,6 +315,12 @@ impl Forwarder {
             ))),
         }
     }
+}
+
+/// A record's topic and what follows it: `u16 topic length (little-endian), topic, version, body`.
+fn split_record(record: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = record.split_first_chunk::<2>()?;
+    rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))
 }
 
 /// An address that may cross the closure that runs without the interpreter's lock: the thread is the same.

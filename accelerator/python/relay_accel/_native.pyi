@@ -418,8 +418,8 @@ class Consumer:
         """Say that this reader will sleep in a poller, and look once more; take the wake-up of before.
 
         Returns:
-            0: there is something to read, do not sleep; 1: sleep; 2: sleep for a millisecond at most, for a publisher
-            may miss it.
+            0: there is something to read, do not sleep; 1: sleep, and look again after a second or so, for a publisher
+            that has no descriptor left cannot ring; 2: sleep for a millisecond at most, for a publisher may miss it.
         """
 
     @property
@@ -637,8 +637,8 @@ class Receiver:
         """Say that this reader will sleep in a poller, and look once more; take the wake-up of before.
 
         Returns:
-            0: there is something to read, do not sleep; 1: sleep; 2: sleep for a millisecond at most, for a publisher
-            may miss it.
+            0: there is something to read, do not sleep; 1: sleep, and look again after a second or so, for a publisher
+            that has no descriptor left cannot ring; 2: sleep for a millisecond at most, for a publisher may miss it.
         """
 
     def another(self) -> Receiver:
@@ -758,4 +758,22 @@ class Forwarder:
 
         Raises:
             OSError: a socket refused, with libzmq's error number.
+        """
+
+    def forward_records(self, consumer: Consumer, target: int, limit: int) -> tuple[int, int, list[bytes]]:
+        """Send on what records in a ring hold, each as three frames.
+
+        A record is ``u16 topic length (little-endian), topic, version, body``.
+
+        Args:
+            consumer: of a ring of records.
+            target: address of an open publisher of this thread.
+            limit: records at most.
+
+        Returns:
+            How many records were read, how many were sent on, and those that may not pass by what is known, in their
+            order: they were sent nowhere.
+
+        Raises:
+            OSError: the socket refused, with libzmq's error number.
         """

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Protocol
 
 __all__ = ["SleepingReader", "ready"]
 
 _BRIEFLY_S = 0.001
+_LOOK_AGAIN_S = 1.0
+"""A publisher that has no descriptor left cannot ring; so the longest sleep between two looks is bounded."""
 
 
 class SleepingReader(Protocol):
@@ -39,17 +42,17 @@ async def ready(reader: SleepingReader, *, timeout: float | None = None) -> bool
 
     loop.add_reader(descriptor, wake)
     try:
-        armed = reader.arm()
-        if armed == 0:
+        ends_at = None if timeout is None else loop.time() + timeout
+        while (armed := reader.arm()) != 0:
+            left_s = math.inf if ends_at is None else ends_at - loop.time()
+            if left_s < 0:
+                return False
+            try:
+                async with asyncio.timeout(min(left_s, _BRIEFLY_S if armed == 2 else _LOOK_AGAIN_S)):
+                    await woken
+            except TimeoutError:
+                continue
             return True
-        if armed == 2:
-            timeout = _BRIEFLY_S if timeout is None else min(timeout, _BRIEFLY_S)
-        try:
-            async with asyncio.timeout(timeout):
-                await woken
-        except TimeoutError:
-            # After a brief sleep the caller looks by itself: a publisher may have missed it.
-            return armed == 2
         return True
     finally:
         loop.remove_reader(descriptor)

@@ -93,7 +93,7 @@ def test_a_thousand_peers_that_come_and_vanish_leave_nothing_behind(gateway: Gat
             upstream.wait(b"T%d/USDT.BINANCE|tick" % (number % 10), on=True)
         peer.close(0)
     wait_until(lambda: upstream.has(BTC) and upstream.topics == {BTC} | private(upstream), what="nothing but BTC")
-    assert gateway.counters()["topics.upstream"] == 1
+    wait_until(lambda: gateway.counters()["topics.upstream"] == 1, what="one topic upstream")
     stays.close(0)
     upstream.wait(BTC, on=False)
 

@@ -71,11 +71,18 @@ impl Segment {
         }
     }
 
-    /// Maps a segment that exists, at the length of its file.
+    /// Maps a segment that exists, at the length of its file. `accept` judges its first word before any memory is taken for it: a
+    /// foreign file with holes is not filled.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::AccessDenied`] (a link, no plain file, another's), [`Error::InvalidArgument`] on its length, [`Error::System`].
-    pub fn open(directory: &SegmentDirectory, name: &SegmentName, options: SegmentOptions) -> Result<Self, Error> {
+    /// [`Error::NotFound`], [`Error::AccessDenied`] (a link, no plain file, another's), [`Error::InvalidArgument`] on its length,
+    /// [`Error::System`], and what `accept` says.
+    pub fn open(
+        directory: &SegmentDirectory,
+        name: &SegmentName,
+        options: SegmentOptions,
+        accept: impl FnOnce(u64) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         let path = directory.path().join(name.as_str());
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let fd =
@@ -93,6 +100,10 @@ impl Segment {
             let expected = "8 bytes to 4 GiB";
             return Err(Error::InvalidArgument { what: "segment length", expected, actual: length_bytes as u64 });
         }
+        let mut first = [0; WORD];
+        let read = rustix::io::pread(&fd, &mut first, 0);
+        read.map_err(|error| Error::system(format!("read segment {name}"), error))?;
+        accept(u64::from_le_bytes(first))?;
         // A sparse file would be filled while it is written, and fail by SIGBUS where there is no room: fill it now.
         allocate(&fd, directory, length_bytes)?;
         Self::map(directory, name, fd, length_bytes, options)

@@ -4,6 +4,9 @@
 //! segment, named `.{segment}.bell-{n}`, and bit n + 1 of the waiter word. It arms the bit before it sleeps, as a futex sleeper does
 //! (see [`super::waiter`]); a publisher that finds the bit set takes it and writes one byte into the FIFO. While nobody is armed a
 //! publisher pays what it pays anyway: one load. A byte too many is a needless wake-up, never a lost one.
+//!
+//! A publisher without a descriptor to spare leaves the bit set, so that its next message rings. A reader whose FIFO was removed or
+//! replaced under it is told so when it arms the bell, and sleeps briefly from then on.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -42,15 +45,29 @@ impl BellPlace {
         rustix::fs::openat(self.directory.fd(), self.file(number), flags, Mode::empty())
     }
 
-    /// Publisher: one byte for each bit. A bell that is gone has nobody to wake, and a full one has woken him.
-    pub(super) fn ring(&self, bits: u64) {
+    /// Publisher: one byte for each bit. A bell that is gone has nobody to wake, and a full one has woken him. Returns the bits
+    /// whose bells are there and could not be rung now.
+    pub(super) fn ring(&self, bits: u64) -> u64 {
+        let mut unrung = 0;
         for number in 0..BELL_COUNT {
-            if bits >> (number + 1) & 1 == 1
-                && let Ok(fd) = self.open(number)
-            {
-                let _ = rustix::io::write(&fd, &[1]);
+            let bit = bits & 1 << (number + 1);
+            if bit == 0 {
+                continue;
+            }
+            match self.open(number) {
+                Ok(fd) => _ = rustix::io::write(&fd, &[1]),
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::INTR) => unrung |= bit,
+                Err(_) => {}
             }
         }
+        unrung
+    }
+
+    /// Whether a bell's name still leads to this FIFO.
+    fn leads_to(&self, number: usize, fd: &OwnedFd) -> bool {
+        let named = rustix::fs::statat(self.directory.fd(), self.file(number), AtFlags::SYMLINK_NOFOLLOW);
+        let own = rustix::fs::fstat(fd);
+        matches!((own, named), (Ok(own), Ok(named)) if (own.st_ino, own.st_dev) == (named.st_ino, named.st_dev))
     }
 
     /// Removes what bells of the dead left.
@@ -72,7 +89,7 @@ pub enum Armed {
     Ready,
     /// The descriptor becomes readable when there is.
     Sleep,
-    /// The same, but a publisher in another process may miss it: sleep for a millisecond at most.
+    /// The same, but a publisher in another process may miss it, or the FIFO is gone: sleep for a millisecond at most.
     SleepBriefly,
 }
 
@@ -122,7 +139,8 @@ impl Bell {
             return Armed::Ready;
         }
         let fenced = self.waiter.announce_bit(self.number + 1);
-        match (is_ready(), fenced) {
+        let is_heard = fenced && self.place.leads_to(self.number, &self.fd);
+        match (is_ready(), is_heard) {
             (true, _) => Armed::Ready,
             (false, true) => Armed::Sleep,
             (false, false) => Armed::SleepBriefly,
@@ -144,7 +162,8 @@ impl AsFd for Bell {
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        if self.end.is_ours() {
+        // Under the same name another reader of a later segment may have hung up its own.
+        if self.end.is_ours() && self.place.leads_to(self.number, &self.fd) {
             self.place.remove(self.number);
         }
     }

@@ -84,7 +84,7 @@ impl PagedSegment {
         kind: Kind,
         options: SegmentOptions,
     ) -> Result<Self, Error> {
-        let segment = Segment::open(directory, name, options)?;
+        let segment = Segment::open(directory, name, options, |magic| check_magic(name, kind, magic))?;
         let metadata = read(&segment, kind)?;
         let (slots_length, buffer_length) = (kind.lengths)(metadata)?;
         let expected = (PAGE_LENGTH + slots_length + buffer_length) as u64;
@@ -152,14 +152,20 @@ fn write(paged: &Paged, kind: Kind, metadata: Metadata) {
     page.word(page::MAGIC).store(kind.magic, Ordering::Release);
 }
 
+fn check_magic(name: &SegmentName, kind: Kind, magic: u64) -> Result<(), Error> {
+    match magic {
+        0 => Err(Error::NotReady { name: name.to_string() }),
+        actual if actual == kind.magic => Ok(()),
+        actual => Err(Error::InvalidChannel { name: name.to_string(), kind: kind.name, expected: kind.magic, actual }),
+    }
+}
+
 fn read(segment: &Segment, kind: Kind) -> Result<Metadata, Error> {
     let name = segment.name().to_string();
     let region = segment.region();
     let magic = region.word(page::MAGIC).load(Ordering::Acquire);
-    if magic == 0 {
-        return Err(Error::NotReady { name });
-    }
-    if magic != kind.magic || region.length_bytes() < PAGE_LENGTH {
+    check_magic(segment.name(), kind, magic)?;
+    if region.length_bytes() < PAGE_LENGTH {
         return Err(Error::InvalidChannel { name, kind: kind.name, expected: kind.magic, actual: magic });
     }
     let split = |offset: usize| {

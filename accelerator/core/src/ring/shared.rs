@@ -1,7 +1,7 @@
 //! Rings and channels in named segments, for processes that were started separately.
 
-use super::consumer::FrameConsumer;
 use super::bell::Bell;
+use super::consumer::FrameConsumer;
 use super::end::EndState;
 use super::geometry::{Geometry, RingGeometry, TermGeometry};
 use super::page;

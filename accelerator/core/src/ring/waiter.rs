@@ -87,7 +87,10 @@ impl Waiter {
         if let Some(bells) = &self.bells
             && bits > SLEEPING
         {
-            bells.ring(bits);
+            let unrung = bells.ring(bits);
+            if unrung != 0 {
+                self.word.fetch_or(unrung, Ordering::Relaxed);
+            }
         }
     }
 
