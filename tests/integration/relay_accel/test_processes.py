@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import select
 import signal
 import subprocess
@@ -244,3 +245,82 @@ def test_bells_end_and_those_of_the_dead_are_taken_over(folder, run):
     heap = ra.Ring.heap(1024).consumer()
     with pytest.raises(ValueError, match="named"):
         heap.fileno()
+
+
+def test_a_publisher_without_a_descriptor_left_rings_with_its_next_message(folder, run):
+    reader = make("channel", folder).consumer()
+    child = run(
+        "import os, resource\n"
+        "p = ra.Channel.open('shared', directory=folder).producer()\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "held = []\n"
+        "while len(held) < 64:\n"
+        "    try: held.append(os.dup(0))\n"
+        "    except OSError: break\n"
+        "for line in sys.stdin.buffer:\n"
+        "    p.offer(line.strip()); print('sent', flush=True); os.close(held.pop())\n"
+    )
+    descriptor = reader.fileno()
+    assert reader.arm() in (1, 2)
+    for word in (b"unheard\n", b"heard\n"):
+        child.stdin.write(word)
+        child.stdin.flush()
+        assert said(child) == "sent"
+    assert select.select([descriptor], [], [], 30)[0], "the bell was not forgotten"
+    assert reader.poll_batch().payloads() == [b"unheard", b"heard"]
+
+
+@pytest.mark.parametrize("put", ["nothing", "another FIFO", "a file", "a link"])
+def test_a_reader_whose_bell_was_taken_away_is_told_not_to_rely_on_it(folder, tmp_path, put):
+    ring = make("channel", folder)
+    producer, reader = ring.producer(), ring.consumer()
+    reader.fileno()
+    [bell] = [path for path in Path(folder).iterdir() if "bell" in path.name]
+    bell.unlink()
+    untouched = tmp_path / "untouched"
+    untouched.write_bytes(b"mine")
+    match put:
+        case "another FIFO":
+            os.mkfifo(bell)
+        case "a file":
+            bell.write_bytes(b"")
+        case "a link":
+            bell.symlink_to(untouched)
+    assert reader.arm() == 2
+    producer.offer(b"one")
+    assert asyncio.run(ra.ready(reader, timeout=30))
+    assert reader.poll_batch().payloads() == [b"one"]
+    assert untouched.read_bytes() == b"mine"
+    reader.close()
+    assert os.path.lexists(bell) == (put != "nothing"), "what hangs there now is not this reader's"
+
+
+def test_a_reader_of_a_segment_that_was_replaced_leaves_the_bells_of_the_new_one_alone(folder):
+    old = make("channel", folder)
+    reader_of_old = old.consumer()
+    reader_of_old.fileno()
+    old.unlink()
+    new = make("channel", folder)
+    producer, reader = new.producer(), new.consumer()
+    descriptor = reader.fileno()
+    reader_of_old.close()
+    assert reader.arm() in (1, 2)
+    producer.offer(b"one")
+    assert select.select([descriptor], [], [], 30)[0], "its bell still hangs"
+
+
+def test_a_coroutine_that_nobody_can_wake_looks_again_by_itself(folder):
+    ring = make("channel", folder)
+    producer, reader = ring.producer(), ring.consumer()
+    reader.fileno()
+    [bell] = [path for path in Path(folder).iterdir() if "bell" in path.name]
+
+    async def read() -> bool:
+        waiting = asyncio.create_task(ra.ready(reader))
+        await asyncio.sleep(0)
+        bell.unlink()
+        producer.offer(b"one")
+        return await asyncio.wait_for(waiting, 30)
+
+    assert asyncio.run(read())
+    assert reader.take() == b"one"

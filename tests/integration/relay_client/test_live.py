@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 
 from relay.errors import PeerError, RelayError, RetryableError, SettingsError
-from relay.protocol.v1 import market_pb2
+from relay.protocol.v1 import market_pb2, request_pb2
 from relay_client import AsyncClient, CallbackFailed, Gap, HistoryJoined, Loss, Overrun, StateChanged, Tick
 from tests.support.client_world import BTC
 from tests.support.live_world import BTC_TICK, gap
@@ -344,3 +344,22 @@ def test_case_93_a_replay_whose_answer_got_lost_is_asked_for_again(world, live):
         live.trade([3])
         assert numbers(subscription, 3) == [1, 3, 2]
         assert lost
+
+
+def test_a_replay_whose_pages_lead_nowhere_is_given_up_and_reported(world, live):
+    asked = []
+
+    def answer(question):
+        asked.append(question.from_sequence)
+        return request_pb2.ReplayResponse(status=request_pb2.ReplayResponse.PARTIAL, next_from=5)
+
+    topic = f"{BTC}|ohlc:60"
+    world.manager.replays = answer
+    with world.client() as client, client.subscribe(topic) as subscription:
+        live.until_subscribed(topic)
+        for sequence in (1, 4):
+            bar = market_pb2.OHLC(ticker=BTC, period_seconds=60, timestamp=sequence, volume="1")
+            bar.stamp.publisher_epoch, bar.stamp.topic_sequence, bar.stamp.published_at = 7, sequence, 10**18
+            world.manager.publish(topic, bar)
+        (loss,) = events(subscription, Loss)
+        assert (loss.count, asked) == (2, [0, 5])

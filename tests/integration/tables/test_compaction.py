@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.errors import SettingsError
+from relay.errors import RetryableError, SettingsError
 from relay.observability import Counters
 from relay.protocol.ranges import Range
 from relay.tables.catalog import open_catalog, open_table
@@ -280,3 +281,62 @@ def test_groups_hold_small_files_of_one_partition_in_order_up_to_their_bounds():
         ["c0", "c1"],
         ["c2", "c3"],
     ]
+
+
+class FullStore(threading.Event):
+    """Asked before each group; from the second one on, no file can grow beyond a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.limits = 0, resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def is_set(self) -> bool:
+        self.asked += 1
+        if self.asked == 2:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, self.limits[1]))
+        return super().is_set()
+
+    def mend(self) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.limits)
+
+
+def test_a_store_that_is_full_ends_a_compaction_with_nothing_changed_and_nothing_left_behind(settings, tmp_path):
+    tables = open_writable_tables(settings)
+    for minute in range(6):
+        tables.merge_bars(bars(range(minute, minute + 1)), reached=HISTORY, batch_id=minute)
+    rows, on_disk = contents(settings, OHLC_TABLE, key=OHLC_KEY), files_on_disk(tmp_path, OHLC_TABLE)
+    catalog, store = open_catalog(settings), FullStore()
+    rules = CompactionRules(small_files_min=4, rows_max=3)
+    try:
+        with pytest.raises(RetryableError, match="large"):
+            compact(catalog, OHLC_TABLE, rules, closed_before_ns=OPEN, stopping=store)
+    finally:
+        store.mend()
+    assert store.asked == 2, "the first group was written whole"
+    assert files_on_disk(tmp_path, OHLC_TABLE) == on_disk
+    done = compact(catalog, OHLC_TABLE, rules, closed_before_ns=OPEN, stopping=threading.Event())
+    assert (done.files_before, done.files_after) == (6, 2)
+    assert contents(settings, OHLC_TABLE, key=OHLC_KEY) == rows
+
+
+@pytest.mark.parametrize("damage", ["bytes", "gone"])
+def test_a_damaged_file_keeps_neither_other_groups_nor_other_steps_nor_other_tables_waiting(settings, tmp_path, damage):
+    tables = open_writable_tables(settings)
+    for minute in range(6):
+        tables.merge_bars(bars(range(minute, minute + 1)), reached=HISTORY, batch_id=minute)
+        add_ticks(tables, range(10 * minute, 10 * minute + 10))
+    victim = Path(files(settings, OHLC_TABLE)[0].removeprefix("file://"))
+    if damage == "bytes":
+        victim.write_bytes(b"x" * victim.stat().st_size)
+    else:
+        victim.unlink()
+    rules = CompactionRules(small_files_min=4, rows_max=3)
+    done = compact(open_catalog(settings), OHLC_TABLE, rules, closed_before_ns=OPEN, stopping=threading.Event())
+    assert (done.files_given_up, done.files_before) == (3, 3)
+    counters = Counters()
+    turns = MaintenanceTurns(job_settings(tmp_path), counters, now=lambda: datetime.now(UTC) + timedelta(days=4))
+    turns.run(Work(), stopping=threading.Event())
+    turns.close()
+    assert len(files(settings, TICKS_TABLE)) == 1
+    for name in (OHLC_TABLE, TICKS_TABLE):
+        assert len(open_table(open_catalog(settings), name).metadata.snapshots) == 1

@@ -146,3 +146,24 @@ def test_no_file_is_judged_where_another_table_lies_in_the_same_folder(settings,
 )
 def test_every_way_to_write_a_location_is_one_path(location, path):
     assert plain_path(location) == path
+
+
+def test_files_of_another_catalogs_table_in_the_same_folder_are_left_alone(tmp_path):
+    first, second = (TableSettings(f"sqlite:///{tmp_path}/{name}.db", f"file://{tmp_path}/warehouse") for name in "ab")
+    add_ticks(open_writable_tables(first), range(10))
+    rows = contents(first, TICKS_TABLE, key=("ticker", "trade_number"))
+    add_ticks(open_writable_tables(second), range(20))
+    for settings in (first, second):
+        catalog = open_catalog(settings)
+        assert find_orphans(catalog, TICKS_TABLE, older_than=datetime.now(UTC) + FOUR_DAYS) == []
+        catalog.close()
+    assert contents(first, TICKS_TABLE, key=("ticker", "trade_number")) == rows
+
+
+@pytest.mark.parametrize("left", [b"", b"{", b"[]", b"\x1f\x8bcut", b"\xff\xfe", b"{}"], ids=repr)
+def test_metadata_that_a_kill_has_left_half_written_are_an_orphan_like_any_other(settings, tmp_path, left):
+    add_ticks(open_writable_tables(settings), range(10))
+    folder = tmp_path / "warehouse" / NAMESPACE / TICKS_TABLE / "metadata"
+    (folder / "00009-half.metadata.json").write_bytes(left)
+    found = find_orphans(open_catalog(settings), TICKS_TABLE, older_than=datetime.now(UTC) + FOUR_DAYS)
+    assert [Path(orphan.path).name for orphan in found] == ["00009-half.metadata.json"]
