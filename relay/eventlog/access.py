@@ -78,7 +78,8 @@ def append_acknowledged(log: EventLog, topic: str, records: Iterable[tuple[bytes
     for key, value in waiting:
         log.append_then(topic, key=key, value=value, done=done)
     # The last acknowledgements may be out of the queue and not yet told.
-    if log.flush(_ACKNOWLEDGED_S) or not is_over.wait(_TOLD_S):
-        raise RetryableError(f"the log has not acknowledged {left} {what}", code=ErrorCode.UNAVAILABLE)
+    queued = log.flush(_ACKNOWLEDGED_S)
+    if queued or not is_over.wait(_TOLD_S):
+        raise RetryableError(f"the log has not acknowledged {queued or left} {what}", code=ErrorCode.UNAVAILABLE)
     if refused:
         raise refused[0]

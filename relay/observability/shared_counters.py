@@ -22,6 +22,7 @@ _SIZE = 512
 """Counters of one process; what is more stays in the process."""
 _TYPE_ID = 1_000
 _NUMBERS = itertools.count()
+_NAMES_TRIED_MAX = 64
 
 
 class SharedSet:
@@ -37,11 +38,8 @@ class SharedSet:
     """
 
     def __init__(self, part: str, *, folder: str = "") -> None:
-        import relay_accel
-
         _remove_stale(folder)
-        name = f"{_PREFIX}{part.lower()}.{os.getpid()}.{next(_NUMBERS)}"
-        self._set = relay_accel.Counters.create(name, _SIZE, directory=folder or None, pre_fault=False)
+        self._set = _create(part.lower(), folder)
         self._close = weakref.finalize(self, _unlink, self._set, os.getpid())
 
     def new_cell(self, name: str) -> Cell | None:
@@ -88,19 +86,36 @@ def read_shared_counters(*, shared_memory: str = "") -> Mapping[tuple[str, int],
     """
     import relay_accel
 
-    found: dict[tuple[str, int], dict[str, int]] = {}
+    living: dict[tuple[str, int], dict[str, int]] = {}
+    unknown: dict[tuple[str, int], dict[str, int]] = {}
     with suppress(relay_accel.AccelError):
-        _collect(found, shared_memory)
-    return found
+        for name, counters in _sets(shared_memory):
+            part, pid, _ = name.removeprefix(_PREFIX).rsplit(".", 2)
+            if not counters.is_stale and pid.isdigit():
+                found = living if counters.creator()[0] == "alive" else unknown
+                _add_up(found.setdefault((part, int(pid)), {}), counters)
+    # Process 1 of a container that ended long ago must not be counted with process 1 of this one.
+    return unknown | living
 
 
-def _collect(found: dict[tuple[str, int], dict[str, int]], shared_memory: str) -> None:
-    for name, counters in _sets(shared_memory):
-        part, pid, _ = name.removeprefix(_PREFIX).rsplit(".", 2)
-        if not counters.is_stale and pid.isdigit():
-            values = found.setdefault((part, int(pid)), {})
-            for _, label, value in counters.snapshot():
-                values[label] = values.get(label, 0) + value
+def _add_up(values: dict[str, int], counters: relay_accel.Counters) -> None:
+    for _, label, value in counters.snapshot():
+        values[label] = values.get(label, 0) + value
+
+
+def _create(part: str, folder: str) -> relay_accel.Counters:
+    """Make a set; where containers share the folder, another's process of the same number may have had the name."""
+    import relay_accel
+
+    tries_left = _NAMES_TRIED_MAX
+    while True:
+        name = f"{_PREFIX}{part}.{os.getpid()}.{next(_NUMBERS)}"
+        tries_left -= 1
+        try:
+            return relay_accel.Counters.create(name, _SIZE, directory=folder or None, pre_fault=False)
+        except relay_accel.StorageError as error:
+            if error.code != "ALREADY_EXISTS" or not tries_left:
+                raise
 
 
 def _unlink(counters: relay_accel.Counters, pid: int) -> None:

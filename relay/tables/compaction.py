@@ -20,10 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 
+import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.conversions import from_bytes
 from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import FileScanTask, Table
@@ -32,7 +34,6 @@ from pyiceberg.table.update.snapshot import _OverwriteFiles
 from pyiceberg.typedef import EMPTY_DICT
 from pyiceberg.types import PrimitiveType
 
-from relay.errors import RetryableError
 from relay.protocol.periods import NANOSECONDS
 from relay.tables.catalog import open_table, storage_errors
 from relay.tables.offsets import carried_offsets
@@ -208,7 +209,17 @@ def compact(
         for group in groups_of(files, rules):
             if stopping.is_set():
                 break
-            swaps.append(_rewritten(table, _LAYOUTS[name], [tasks[file.path] for file in group]))
+            try:
+                swaps.append(_rewritten(table, _LAYOUTS[name], [tasks[file.path] for file in group]))
+            except (pa.ArrowInvalid, FileNotFoundError, _RowsDifferError) as error:
+                # One damaged file must not keep all others from being looked after.
+                done.files_given_up += len(group)
+                _LOG.error("compaction_group_unreadable table=%s error=%s", name, str(error)[:500])
+                continue
+            except OSError:
+                # Perhaps the store is full: then nothing may be left behind.
+                _give_up(catalog, name, swaps, done)
+                raise
             if sum(len(swap.old) for swap in swaps) >= rules.files_per_commit_max:
                 _commit(catalog, name, swaps, done, stopping)
                 swaps = []
@@ -228,6 +239,35 @@ class _Swap:
         self.rows = sum(file.record_count for file in self.new)
 
 
+class _RowsDifferError(Exception):
+    """A group of files has not as many rows as the table says."""
+
+
+class _NotingIO(FileIO):
+    """The table's own store; notes what is written."""
+
+    def __init__(self, io: FileIO) -> None:
+        super().__init__(io.properties)
+        self._io = io
+        self.written: list[str] = []
+
+    def new_input(self, location: str) -> InputFile:
+        return self._io.new_input(location)
+
+    def new_output(self, location: str) -> OutputFile:
+        self.written.append(location)
+        return self._io.new_output(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        self._io.delete(location)
+
+    def remove_written(self) -> None:
+        """Remove what was written; what cannot be removed now is an orphan later."""
+        for location in self.written:
+            with suppress(OSError):
+                self._io.delete(location)
+
+
 class _RewriteFiles(_OverwriteFiles):
     """Commits as REPLACE: other files, the same rows. Files to be replaced that the head lacks fail the commit."""
 
@@ -240,14 +280,18 @@ def _rewritten(table: Table, layout: _Layout, tasks: Sequence[FileScanTask]) -> 
     rows = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table(tasks)
     expected = sum(task.file.record_count for task in tasks)
     if len(rows) != expected:
-        raise RetryableError(
-            f"{tasks[0].file.file_path} and {len(tasks) - 1} more: expected {expected} rows, got {len(rows)}"
-        )
+        first = tasks[0].file.file_path
+        raise _RowsDifferError(f"{first} and {len(tasks) - 1} more: expected {expected} rows, got {len(rows)}")
     ordered = rows.sort_by([(column, "ascending") for column in layout.sorted_by])
-    new = list(_dataframe_to_data_files(table.metadata, ordered, table.io, counter=count()))
-    swap = _Swap([task.file for task in tasks], new)
-    if swap.rows != expected:
-        raise RetryableError(f"{len(tasks)} files: {expected} rows were read, {swap.rows} written")
+    output = _NotingIO(table.io)
+    try:
+        new = list(_dataframe_to_data_files(table.metadata, ordered, output, counter=count()))
+        swap = _Swap([task.file for task in tasks], new)
+        if swap.rows != expected:
+            raise _RowsDifferError(f"{len(tasks)} files: {expected} rows were read, {swap.rows} written")
+    except BaseException:
+        output.remove_written()
+        raise
     return swap
 
 

@@ -52,7 +52,11 @@ class StreamingJob(Protocol):
 
 
 class _Keeper:
-    """Keeps one query running: a failed one is started again at the tables' offsets, with back-off."""
+    """Keeps one query running: a failed one is started again at the tables' offsets, with back-off.
+
+    Attributes:
+        is_running: whether the query was active at the last turn; asking is a call into the JVM.
+    """
 
     def __init__(self, name: str, make: Callable[[], StreamingJob], counters: Counters) -> None:
         self.name, self._make, self._counters = name, make, counters
@@ -62,11 +66,7 @@ class _Keeper:
         self._not_before = 0.0
         self._looked_at = 0.0
         self._progress: QueryProgress | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the query is active."""
-        return self._query is not None and self._query.isActive
+        self.is_running = False
 
     @property
     def has_given_up(self) -> bool:
@@ -81,6 +81,7 @@ class _Keeper:
     def turn(self) -> None:
         """Note a failure, and start again when it is time."""
         self._look()
+        self.is_running = self._query is not None and self._query.isActive
         if self.is_running or self.has_given_up:
             return
         if self._query is not None:
@@ -92,6 +93,7 @@ class _Keeper:
         try:
             self._job = self._make()
             self._query = self._job.start()
+            self.is_running = True
             _LOG.info("query_started", job=self.name)
         except (RetryableError, PySparkException) as error:
             self._close()

@@ -42,7 +42,10 @@ class JobSettings(ApplicationSettings):
     class_archive: Path | None = Field(None, description="AppCDS archive for a faster start; used when it is there")
     records_per_batch_max: int = Field(2_000, ge=1, le=1_000_000)
     driver_records_max: int = Field(
-        300, ge=0, le=100_000, description="micro-batches of at most so many records commit from the driver"
+        300, ge=0, le=100_000, description="micro-batches of at most so many records commit from the driver; 0 for none"
+    )
+    driver_batch_mebibytes: int = Field(
+        16, ge=0, le=1_024, description="those of more records do, too, when they are no bigger than this"
     )
     tick_bars_wait_seconds: int = Field(
         10, ge=0, le=600, description="how long bars made from ticks are collected for one commit; 0 commits at once"

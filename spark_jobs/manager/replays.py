@@ -24,8 +24,9 @@ __all__ = ["ReplayDesk", "replay", "unavailable"]
 _LOG = structlog.get_logger(__name__)
 _WAITING_MAX = 256
 _TOPIC_OF = {"tick": TICK_TOPIC, "gap": TICK_TOPIC, "ohlc": HISTORY_TOPIC, "trigger": TRIGGER_TOPIC}
-_WINDOWS_NS = (5 * NANOSECONDS, 60 * NANOSECONDS, 600 * NANOSECONDS, 21_600 * NANOSECONDS, None)
-"""How far back to look for numbers, step by step; None for as far as the log goes. Nearly every loss is seconds old."""
+_WINDOWS_NS = (*(seconds * NANOSECONDS for seconds in (5, 20, 60, 200, 600, 2_000, 6_000, 21_600)), None)
+"""How far back to look for numbers, step by step; None for as far as the log goes. Nearly every loss is seconds old,
+and a step that reaches much too far back would be full before it comes to what is asked for."""
 _CLOCK_SLACK_NS = 60 * NANOSECONDS
 """An exchange's clock may run ahead of ours by less than this, so a record may be older than its trade."""
 _STEP_RECORDS = 20_000
@@ -125,9 +126,9 @@ def replay(log: EventLog, topic: str, wanted: ReplayWanted) -> request_pb2.Repla
         from_ns = None if wanted.cursor else max(0, wanted.first - _CLOCK_SLACK_NS)
         _scan(log, topic, wanted, collector, from_offset=wanted.cursor or None, from_time_ns=from_ns)
         return collector.answer()
+    # One for all steps: what a short one has found, a long one that is cut off must not lose again.
     collector = ReplayCollector(wanted)
     for window_ns in _WINDOWS_NS:
-        collector = ReplayCollector(wanted)
         from_ns = None if window_ns is None else time.time_ns() - window_ns
         _scan(log, topic, wanted, collector, from_offset=None, from_time_ns=from_ns)
         if collector.is_complete or (collector.lowest is not None and collector.lowest < wanted.first):
@@ -152,3 +153,5 @@ def _scan(
         if len(records) < _STEP_RECORDS:
             return
         from_offset, from_time_ns = records[-1].position.offset + 1, None
+    if scanned >= _SCAN_RECORDS_MAX and from_offset is not None:
+        collector.pause(from_offset)

@@ -200,11 +200,15 @@ class LiveFeeds:
                 raise PeerError(f"expected a ReplayResponse, got a {type(response).__name__}")
             if response.status == request_pb2.ReplayResponse.INVALID:
                 raise PeerError(response.error_message, code=response.error_code)
+            is_more = response.status == request_pb2.ReplayResponse.PARTIAL
+            if is_more and question.by == "time" and 0 < response.next_from <= question.cursor:
+                raise PeerError(
+                    f"expected the next page of a replay to begin after {question.cursor}, got {response.next_from}"
+                )
         except RelayError as error:
             is_final = isinstance(error, PeerError | SettingsError)
             feed.on_failed(question, str(error), now_ns, is_final=is_final)
             return
-        is_more = response.status == request_pb2.ReplayResponse.PARTIAL
         self._count("replays.answered")
         feed.on_records(question, self._records(question, response), response.next_from if is_more else 0, now_ns)
 

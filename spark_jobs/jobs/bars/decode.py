@@ -60,8 +60,8 @@ def bar_event(record: Record) -> BarEvent | None:
 def _event(record: Record) -> BarEvent | None:
     _, message = decode_record(record.value or b"")
     if isinstance(message, market_pb2.Tick):
-        check_tick(message, record.key or b"")
-        return BarEvent(message.ticker, record.partition, record.offset, _trade(message, record.offset))
+        number = check_tick(message, record.key or b"")
+        return BarEvent(message.ticker, record.partition, record.offset, _trade(message, number, record.offset))
     if isinstance(message, market_pb2.Heartbeat):
         if message.source != market_pb2.Heartbeat.INGESTOR or message.ticker.encode() != record.key:
             return None
@@ -77,21 +77,21 @@ def _event(record: Record) -> BarEvent | None:
     return None
 
 
-def _trade(tick: market_pb2.Tick, offset: int) -> BarTrade:
+def _trade(tick: market_pb2.Tick, number: int, offset: int) -> BarTrade:
     has_quote = tick.HasField("quote_amount") and tick.HasField("quote_decimals")
     # As the archive does: price and amount stand for a quote amount that a stored number cannot hold.
     has_quote = has_quote and tick.quote_decimals <= STORED_DECIMALS
     return BarTrade(
-        number=trade_number(tick.trade_id),
-        time_ns=tick.timestamp,
-        price=tick.price,
-        price_decimals=tick.price_decimals,
-        amount=tick.amount,
-        amount_decimals=tick.amount_decimals,
-        quote=tick.quote_amount if has_quote else None,
-        quote_decimals=tick.quote_decimals if has_quote else 0,
-        taker_buy=tick.taker_buy,
-        offset=offset,
+        number,
+        tick.timestamp,
+        tick.price,
+        tick.price_decimals,
+        tick.amount,
+        tick.amount_decimals,
+        tick.quote_amount if has_quote else None,
+        tick.quote_decimals if has_quote else 0,
+        tick.taker_buy,
+        offset,
     )
 
 

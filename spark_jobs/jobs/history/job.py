@@ -7,6 +7,7 @@ import threading
 import time
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from relay.errors import RetryableError
@@ -95,7 +96,7 @@ class HistoryJob:
 
     def _process(self, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic_ns()
-        in_driver = self._pending() <= self._settings.driver_records_max
+        in_driver = self._is_small(frame)
         batch = MicroBatch(frame, batch_id=batch_id, in_driver=in_driver)
         with self._lock:
             if not self._is_whole or self._closing.is_set():
@@ -117,6 +118,18 @@ class HistoryJob:
             self._counters.set("history.tick_bars.waiting", len(self._held))
         self._counters.add("history.batches.in_driver" if in_driver else "history.batches.in_executors")
         self._counters.set("history.batch.last_ms", (time.monotonic_ns() - started) // 1_000_000)
+
+    def _is_small(self, frame: DataFrame) -> bool:
+        """Return whether a batch is decoded and committed here; else the executors do it, for seconds at the least.
+
+        A fetched page is a record of up to a thousand bars, a bar made from ticks one of a hundred bytes: the number
+        of records alone says too little, so of many the bytes are asked for.
+        """
+        records_max = self._settings.driver_records_max
+        if records_max == 0 or self._pending() <= records_max:
+            return records_max > 0
+        (size_bytes,) = frame.agg(f.sum(f.length("value"))).collect()[0]
+        return (size_bytes or 0) <= self._settings.driver_batch_mebibytes * 2**20
 
     def _commit(self, batch: MicroBatch) -> None:
         self._send_hints(self._committer.commit(batch, self._small if batch.in_driver else self._big))

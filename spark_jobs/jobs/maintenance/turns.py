@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 
@@ -71,16 +72,24 @@ class MaintenanceTurns:
         """
         started = time.monotonic_ns()
         is_whole = True
+        steps: dict[str, Callable[[str, Work], None]] = {
+            "compaction": partial(self._compact, stopping=stopping),
+            "expiry": self._expire,
+            "orphans": self._remove_orphans,
+        }
         for name in self._names:
-            if stopping.is_set():
-                break
-            try:
-                self._look_after(name, work, stopping)
-            except RelayError as error:
-                is_whole = False
-                self._counters.add("maintenance.failures")
-                _LOG.warning("maintenance_failed", table=name, error_code=error.code, error=str(error))
-                self.close()
+            for label, step in steps.items():
+                if stopping.is_set():
+                    break
+                try:
+                    step(name, work)
+                except Exception as error:  # noqa: BLE001 - a damaged file must not keep other steps and tables waiting
+                    is_whole = False
+                    self._counters.add("maintenance.failures")
+                    code = error.code if isinstance(error, RelayError) else ""
+                    text = f"{type(error).__name__}: {error}"[:500]
+                    _LOG.warning("maintenance_failed", table=name, step=label, error_code=code, error=text)
+                    self.close()
         self._counters.add("maintenance.turns")
         self._counters.set("maintenance.turn.last_ms", (time.monotonic_ns() - started) // 1_000_000)
         return is_whole
@@ -110,28 +119,11 @@ class MaintenanceTurns:
         if lake is not None:
             lake.close()
 
-    def _look_after(self, name: str, work: Work, stopping: threading.Event) -> None:
-        lake, now, settings = self._opened(), self._now(), self._settings
-        if work.is_compacting:
-            self._compact(lake, name, now, stopping)
-        expired = lake.expire(
-            name,
-            older_than=now - timedelta(hours=settings.snapshot_retention_hours),
-            count_max=settings.snapshots_max,
-            at_least=1 if work.is_removing_orphans else _WORTH_A_COMMIT,
-        )
-        if expired:
-            self._counters.add("maintenance.snapshots.expired", expired)
-            _LOG.info("snapshots_expired", table=name, count=expired)
-        if work.is_removing_orphans and not stopping.is_set():
-            removed = lake.remove_orphans(name, older_than=now - timedelta(hours=settings.maintenance_orphan_hours))
-            self._counters.add("maintenance.orphans.removed", removed.files)
-            self._counters.add("maintenance.orphans.bytes", removed.size_bytes)
-            if removed.files:
-                _LOG.info("orphans_removed", table=name, files=removed.files, bytes=removed.size_bytes)
-
-    def _compact(self, lake: LakeUpkeep, name: str, now: datetime, stopping: threading.Event) -> None:
-        done = lake.compact(name, self._rules, closed_before_ns=self._closed_before_ns(now), stopping=stopping)
+    def _compact(self, name: str, work: Work, *, stopping: threading.Event) -> None:
+        if not work.is_compacting:
+            return
+        closed_before_ns = self._closed_before_ns(self._now())
+        done = self._opened().compact(name, self._rules, closed_before_ns=closed_before_ns, stopping=stopping)
         self._counters.add("maintenance.files.compacted", done.files_before)
         self._counters.add("maintenance.files.written", done.files_after)
         self._counters.add("maintenance.rows.rewritten", done.rows)
@@ -148,6 +140,27 @@ class MaintenanceTurns:
                 conflicts=done.conflicts,
                 given_up=done.files_given_up,
             )
+
+    def _expire(self, name: str, work: Work) -> None:
+        expired = self._opened().expire(
+            name,
+            older_than=self._now() - timedelta(hours=self._settings.snapshot_retention_hours),
+            count_max=self._settings.snapshots_max,
+            at_least=1 if work.is_removing_orphans else _WORTH_A_COMMIT,
+        )
+        if expired:
+            self._counters.add("maintenance.snapshots.expired", expired)
+            _LOG.info("snapshots_expired", table=name, count=expired)
+
+    def _remove_orphans(self, name: str, work: Work) -> None:
+        if not work.is_removing_orphans:
+            return
+        older_than = self._now() - timedelta(hours=self._settings.maintenance_orphan_hours)
+        removed = self._opened().remove_orphans(name, older_than=older_than)
+        self._counters.add("maintenance.orphans.removed", removed.files)
+        self._counters.add("maintenance.orphans.bytes", removed.size_bytes)
+        if removed.files:
+            _LOG.info("orphans_removed", table=name, files=removed.files, bytes=removed.size_bytes)
 
     def _closed_before_ns(self, now: datetime) -> int:
         closed = now - timedelta(hours=self._settings.maintenance_open_day_hours)

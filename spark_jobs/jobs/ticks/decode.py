@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ __all__ = ["DecodedTicks", "check_tick", "decode_ticks", "trade_number"]
 
 _TIME_NS_MIN = 473_385_600_000_000_000
 """1985: nothing was traded on any exchange we know before."""
-
+_TICKERS_MAX = 65_536
 
 _TICK_NAMES = (
     "ticker",
@@ -53,35 +54,6 @@ class DecodedTicks:
     quarantine: pa.Table
 
 
-@dataclass(slots=True)
-class _Columns:
-    """Column lists of ticks, as the records come."""
-
-    values: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _TICK_NAMES})
-
-    def add(self, tick: market_pb2.Tick, record: Record) -> None:
-        values = (
-            tick.ticker,
-            trade_number(tick.trade_id),
-            tick.timestamp,
-            tick.price,
-            tick.price_decimals,
-            tick.amount,
-            tick.amount_decimals,
-            # What 18 decimals may not hold is left out; price and amount are there all the same.
-            tick.quote_amount if tick.HasField("quote_amount") and tick.quote_decimals <= STORED_DECIMALS else None,
-            tick.quote_decimals,
-            tick.taker_buy,
-            tick.backfill,
-            tick.received_at,
-            tick.sequence if tick.HasField("sequence") else None,
-            record.partition,
-            record.offset,
-        )
-        for name, value in zip(_TICK_NAMES, values, strict=True):
-            self.values[name].append(value)
-
-
 def decode_ticks(records: pa.Table, *, seen_at_us: int) -> DecodedTicks:
     """Decode log records; beats are passed over, what is no good goes to quarantine with its reason.
 
@@ -89,13 +61,13 @@ def decode_ticks(records: pa.Table, *, seen_at_us: int) -> DecodedTicks:
         records: columns :data:`~spark_jobs.jobs.records.RECORD_COLUMNS`.
         seen_at_us: time for quarantine rows, microseconds since the epoch.
     """
-    columns, gaps, quarantine = _Columns(), [], []
+    ticks: list[tuple[Any, ...]] = []
+    gaps, quarantine = [], []
     for record in records_of(records):
         try:
             _, message = decode_record(record.value or b"")
             if isinstance(message, market_pb2.Tick):
-                check_tick(message, record.key or b"")
-                columns.add(message, record)
+                ticks.append(_tick(message, record, check_tick(message, record.key or b"")))
             elif isinstance(message, market_pb2.Gap):
                 gaps.append(_gap(message, record))
             elif not isinstance(message, market_pb2.Heartbeat):
@@ -105,28 +77,69 @@ def decode_ticks(records: pa.Table, *, seen_at_us: int) -> DecodedTicks:
         except (ValueError, PeerError) as error:
             quarantine.append(quarantine_row(record, str(RejectReason.INVALID_FIELD), error, seen_at_us=seen_at_us))
     return DecodedTicks(
-        ticks=_table(columns.values),
+        ticks=_table(ticks),
         gaps=pa.Table.from_pylist(gaps, schema=GAPS_COLUMNS),
         quarantine=pa.Table.from_pylist(quarantine, schema=QUARANTINE_COLUMNS),
     )
 
 
-def check_tick(tick: market_pb2.Tick, key: bytes) -> None:
-    """Raise ValueError (or PeerError) when a tick cannot be true, with what was expected and what it was."""
-    if str(parse_ticker(tick.ticker)) != tick.ticker or tick.ticker.encode() != key:
-        raise ValueError(f"expected the ticker as the record's key, got {tick.ticker!r} under {key[:80]!r}")
+def check_tick(tick: market_pb2.Tick, key: bytes) -> int:
+    """Return a tick's trade number.
+
+    Raises:
+        ValueError, PeerError: it cannot be true; with what was expected and what it was.
+    """
+    # By the key, not by the text: a text of the message is made anew each time, and has to be hashed each time.
+    ticker = tick.ticker
+    if _ticker_of(key) != ticker:
+        parse_ticker(ticker)
+        raise ValueError(f"expected the ticker as the record's key, got {ticker!r} under {key[:80]!r}")
     if tick.price <= 0 or tick.amount <= 0:
         raise ValueError(f"expected price and amount above zero, got {tick.price} and {tick.amount}")
     if not _TIME_NS_MIN <= tick.timestamp <= TIME_NS_MAX:
         raise ValueError(f"expected a time between 1985 and 2100, got {tick.timestamp} ns")
-    if max(tick.price_decimals, tick.amount_decimals) > STORED_DECIMALS:
+    if tick.price_decimals > STORED_DECIMALS or tick.amount_decimals > STORED_DECIMALS:
         raise ValueError(
             f"expected at most {STORED_DECIMALS} decimals, got {tick.price_decimals} {tick.amount_decimals}"
         )
-    if max(tick.received_at, tick.sequence) > INT64_MAX:
+    if tick.received_at > INT64_MAX or tick.sequence > INT64_MAX:
         raise ValueError("expected received_at and sequence within 63 bits")
-    if trade_number(tick.trade_id) < 0:
+    number = trade_number(tick.trade_id)
+    if number < 0:
         raise ValueError(f"expected a numeric trade id, got {tick.trade_id[:40]!r}")
+    return number
+
+
+@lru_cache(_TICKERS_MAX)
+def _ticker_of(key: bytes) -> str | None:
+    """Return the ticker that a key is; None when it is none in its one form. Remembered: keys come again and again."""
+    try:
+        text = key.decode()
+        return text if str(parse_ticker(text)) == text else None
+    except (UnicodeDecodeError, PeerError):
+        return None
+
+
+def _tick(tick: market_pb2.Tick, record: Record, number: int) -> tuple[Any, ...]:
+    """Return the values of :data:`_TICK_NAMES`."""
+    return (
+        tick.ticker,
+        number,
+        tick.timestamp,
+        tick.price,
+        tick.price_decimals,
+        tick.amount,
+        tick.amount_decimals,
+        # What 18 decimals may not hold is left out; price and amount are there all the same.
+        tick.quote_amount if tick.HasField("quote_amount") and tick.quote_decimals <= STORED_DECIMALS else None,
+        tick.quote_decimals,
+        tick.taker_buy,
+        tick.backfill,
+        tick.received_at,
+        tick.sequence if tick.HasField("sequence") else None,
+        record.partition,
+        record.offset,
+    )
 
 
 def trade_number(trade_id: str) -> int:
@@ -155,7 +168,9 @@ def _gap(gap: market_pb2.Gap, record: Record) -> dict[str, Any]:
     }
 
 
-def _table(values: dict[str, list[Any]]) -> pa.Table:
+def _table(ticks: list[tuple[Any, ...]]) -> pa.Table:
+    columns = zip(*ticks, strict=True) if ticks else ((),) * len(_TICK_NAMES)
+    values = dict(zip(_TICK_NAMES, columns, strict=True))
     times = pa.array(values["time_ns"], pa.int64())
     made: dict[str, Any] = {
         "time": pa.array(np.asarray(values["time_ns"], dtype=np.int64) // 1000, pa.timestamp("us", tz="UTC")),

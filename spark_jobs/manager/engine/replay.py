@@ -25,6 +25,7 @@ _ID_OF = {
     "ohlc": MessageType.OHLC,
     "trigger": MessageType.CEP_TRIGGER_EVENT,
 }
+_DIGITS_MAX = 18
 _STATUS = request_pb2.ReplayResponse
 Live = market_pb2.Tick | market_pb2.Gap | market_pb2.OHLC | trigger_pb2.CEPTriggerEvent
 _READ: dict[str, Callable[[bytes], Live]] = {
@@ -114,7 +115,7 @@ def _checked(wanted: ReplayWanted) -> ReplayWanted:
 
 
 def _trade_id(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
         raise PeerError(f"expected a numeric trade id, got {text[:40]!r}", code=ErrorCode.INVALID_RANGE)
     return int(text)
 
@@ -150,11 +151,17 @@ class ReplayCollector:
             if number is None or number in self._found:
                 continue
             is_over = len(self._found) >= self._wanted.limit or self._bytes + len(value) > REPLAY_BYTES_MAX
-            if is_over and self._wanted.by == "time":
-                self.is_full, self._next_from = True, offset
+            # A page holds one record at least, however long, or the next question would be the same.
+            if is_over and self._found and self._wanted.by == "time":
+                self.pause(offset)
                 return
             self._found[number] = value
             self._bytes += len(value)
+
+    def pause(self, offset: int) -> None:
+        """Say that the log was not read to its end; the answer to a replay by time tells where to go on."""
+        if self._wanted.by == "time" and not self.is_full:
+            self.is_full, self._next_from = True, offset
 
     def answer(self) -> request_pb2.ReplayResponse:
         """Return what was found: by number ascending, by time in the order of the log."""
@@ -168,7 +175,7 @@ class ReplayCollector:
         next_from = size = 0
         for number in sorted(self._found):
             size += len(self._found[number])
-            if len(records) >= wanted.limit or size > REPLAY_BYTES_MAX:
+            if records and (len(records) >= wanted.limit or size > REPLAY_BYTES_MAX):
                 next_from = number
                 break
             records.append(self._found[number])
@@ -204,7 +211,8 @@ class ReplayCollector:
             number = self._in_range(_or_zero(message.trade_id))
             is_asked = number is not None
         else:
-            number = _or_zero(message.trade_id)
+            # Ticks whose ids are no numbers differ by their places alone.
+            number = _or_zero(message.trade_id) or -1 - offset
             is_asked = wanted.first <= message.timestamp < wanted.last
         return number if is_asked else None
 
@@ -231,4 +239,4 @@ def _touches(gap: market_pb2.Gap, wanted: ReplayWanted) -> bool:
 
 
 def _or_zero(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -203,3 +204,55 @@ def test_gaps_by_trade_ids_are_all_found_although_there_are_more_of_them_than_id
         log.append(BTC, "gap", market_pb2.Gap(ticker=BTC, from_trade_id="2", to_trade_id="3", state=state))
     asked = request_pb2.ReplayRequest(topic=f"{BTC}|gap", from_trade_id="2", to_trade_id="3", limit=10)
     assert len(replay(log.log, TICK_TOPIC, read_replay(asked)).records) == 4
+
+
+def test_a_replay_by_time_of_more_records_than_one_scan_reads_goes_on_where_the_scan_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("spark_jobs.manager.replays._SCAN_RECORDS_MAX", 40)
+    monkeypatch.setattr("spark_jobs.manager.replays._STEP_RECORDS", 10)
+    log = Log(*range(1, 95))
+    log.append(BTC, "gap", market_pb2.Gap(ticker=BTC, from_time=T0, to_time=T0 + 1))
+    pages, cursor, records = 0, 0, []
+    while pages == 0 or cursor:
+        request = request_pb2.ReplayRequest(topic=f"{BTC}|gap", start=T0, from_sequence=cursor)
+        response = replay(log.log, TICK_TOPIC, read_replay(request))
+        assert response.next_from > cursor or response.status == Status.OK
+        pages, cursor, records = pages + 1, response.next_from, records + list(response.records)
+    assert (pages, len(records)) == (3, 1)
+
+
+def test_what_a_short_look_back_has_found_is_kept_when_a_longer_one_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(*range(101, 140))
+    whole = log.log.read
+
+    def read(topic: str, *, from_time_ns: int | None, from_offset: int | None, **how: Any) -> Sequence[LogRecord]:
+        """As if only the newest were of the last seconds, and all others of the last minute."""
+        if from_time_ns is not None:
+            from_offset = 70 if time.time_ns() - from_time_ns < 10 * 10**9 else 0
+        return whole(topic, from_offset=from_offset, **how)
+
+    monkeypatch.setattr(log.log, "read", read)
+    monkeypatch.setattr("spark_jobs.manager.replays._SCAN_RECORDS_MAX", 10)
+    monkeypatch.setattr("spark_jobs.manager.replays._STEP_RECORDS", 10)
+    status, ids, _ = log.ask(publisher_epoch=7, from_sequence=20, to_sequence=39)
+    assert status == Status.PARTIAL
+    assert set(ids) >= {"136", "137", "138", "139"}
+
+
+def test_a_record_that_is_longer_than_a_page_is_a_page_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_jobs.manager.engine.replay.REPLAY_BYTES_MAX", 10)
+    log = Log(101, 102)
+    status, ids, cursor = log.ask(start=T0)
+    assert (status, ids) == (Status.PARTIAL, ["101"])
+    assert log.ask(start=T0, from_sequence=cursor) == (Status.OK, ["102"], 0)
+    assert log.ask(publisher_epoch=7, from_sequence=1, to_sequence=2) == (Status.PARTIAL, ["101"], 2)
+    assert log.ask(publisher_epoch=7, from_sequence=2, to_sequence=2) == (Status.OK, ["102"], 0)
+
+
+def test_ticks_whose_ids_are_no_numbers_are_all_replayed_by_time() -> None:
+    log = Log()
+    for trade_id in ("a", "b", "9" * 5_000, ""):
+        log.append(BTC, "tick", market_pb2.Tick(trade_id=trade_id, ticker=BTC, timestamp=T0))
+    assert log.ask(start=T0)[:2] == (Status.OK, ["a", "b", "9" * 5_000, ""])
+    assert log.ask(from_trade_id="1", to_trade_id="2")[0] == Status.GONE

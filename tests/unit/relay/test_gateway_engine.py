@@ -11,13 +11,25 @@ from hypothesis import strategies as st
 
 from relay.engine.commands import Publish, SendToClient, SendToManager, Upstream
 from relay.engine.gateway import BEAT_NS, GatewayEngine, GatewayFacts
+from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import EnvelopeLimits, decode_body, encode
 from relay.protocol.registry import Channel
+from relay.protocol.topics import TOPIC_BYTES_MAX
 from relay.protocol.v1 import market_pb2, request_pb2, work_pb2
 
 NOW_NS = 1_800_000_000 * 10**9
 HOUR_NS = 3_600 * 10**9
 REQ = (b"peer", b"\0\0\0\7", b"")
+LIKE_PRIVATE = (
+    b"RESPONSE:",
+    b"HISTORY_READY:",
+    b"CEP:",
+    b"PROBE:",
+    b"OUTCOME:",
+    b"@",
+    b"HEARTBEAT",
+    b"METADATA_UPDATE",
+)
 A_NONCE = b"0b0e9c5e-3c52-4d44-9a0a-6a0f3d0d6a11"
 
 
@@ -240,9 +252,20 @@ def test_the_fast_path_carries_only_ticks_gaps_and_beats_on_their_topics():
         [b"BTC/USDT.BINANCE|tick", b"\x01", b""],
         [b"BTC/USDT.BINANCE|tick"],
         [b"BTC/USDT.BINANCE|tick", b"\x01", b"\x04", b"more"],
+        *([topic + b"BTC/USDT.BINANCE|tick", *encode(market_pb2.Tick())] for topic in LIKE_PRIVATE),
+        [b"B" * 200 + b".X|tick", *encode(market_pb2.Tick())],
     ]
     assert not any(gateway.passes_fast_path(frames) for frames in wrong)
     assert sum(n for name, n in gateway.counted.items() if name.startswith("rejected.")) == len(wrong)
+
+
+def test_a_topic_that_nobody_may_subscribe_for_its_length_is_neither_passed_on_nor_remembered():
+    gateway = Gateway()
+    for length in (TOPIC_BYTES_MAX + 1, 100_000):
+        assert not gateway.passes_published([b"B" * (length - 5) + b"|tick", *encode(market_pb2.Tick())])
+    assert gateway.counted == {f"rejected.{RejectReason.WRONG_TOPIC}": 2}
+    assert gateway.engine._passed == {}
+    assert gateway.passes_published([b"B" * (TOPIC_BYTES_MAX - 5) + b"|tick", *encode(market_pb2.Tick())])
 
 
 def test_a_topic_that_has_passed_passes_with_its_own_version_and_type_only():

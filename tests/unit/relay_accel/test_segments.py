@@ -121,3 +121,16 @@ def test_the_heap_has_no_segment_to_ask_about():
         assert made.name is None
         with pytest.raises(ValueError, match="named segment"):
             _ = made.epoch_ns
+
+
+@pytest.mark.parametrize("first", [b"", b"foreign!"], ids=["empty", "of another kind"])
+def test_looking_at_a_foreign_file_with_holes_takes_no_memory_for_it(folder, first):
+    path = Path(folder) / "holes"
+    path.touch(0o600)
+    path.write_bytes(first)
+    os.truncate(path, 1 << 26)
+    before = path.stat().st_blocks
+    for kind in (ra.Ring, ra.Counters):
+        with pytest.raises((ra.SegmentError, ra.BusyError)):
+            kind.open("holes", directory=folder)
+    assert path.stat().st_blocks == before

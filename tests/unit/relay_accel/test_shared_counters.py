@@ -15,6 +15,7 @@ from relay.observability.shared_counters import SHARED_MEMORY_OFF, read_shared_c
 from tests.support.accelerator import accelerator
 
 ra = accelerator()
+CREATOR_OFFSET = 512
 
 
 @pytest.fixture
@@ -87,3 +88,37 @@ def test_what_a_killed_process_left_is_not_shown_and_removed_at_the_next_start(f
 
 def _number(folder: str) -> str:
     return ra.segment_names(directory=folder)[0].rpartition(".")[2]
+
+
+def test_a_name_that_anothers_process_of_the_same_number_has_left_is_passed_over(folder, monkeypatch):
+    taken = [ra.Counters.create(f"counters.gateway.{os.getpid()}.{n}", 8, directory=folder) for n in range(3)]
+    monkeypatch.setattr("relay.observability.shared_counters._NUMBERS", iter(range(100)))
+    counters, shared = new_counters("gateway", shared_memory=folder)
+    assert shared is not None
+    counters.add("a")
+    shared.close()
+    assert len(ra.segment_names(directory=folder)) == len(taken)
+
+
+def test_counters_of_an_unknown_process_are_shown_but_not_added_to_those_of_a_living_one(folder):
+    for part in ("gateway", "manager"):
+        ra.Counters.create(f"counters.{part}.{os.getpid()}.900", 8, directory=folder).allocate(1_000, "a").add(100)
+        with (Path(folder) / f"counters.{part}.{os.getpid()}.900").open("r+b") as segment:
+            segment.seek(CREATOR_OFFSET)
+            segment.write((1 | (2**22 - 1) << 42).to_bytes(8, "little"))
+    counters, _shared = new_counters("gateway", shared_memory=folder)
+    counters.add("a", 2)
+    found = read_shared_counters(shared_memory=folder)
+    assert found == {("gateway", os.getpid()): {"a": 2}, ("manager", os.getpid()): {"a": 100}}
+
+
+def test_foreign_files_in_the_folder_are_passed_over(folder, tmp_path):
+    (tmp_path / "counters.a.1.0").mkdir()
+    os.mkfifo(tmp_path / "counters.b.1.0", 0o600)
+    (tmp_path / "counters.c.1.0").symlink_to("/dev/zero")
+    (tmp_path / "counters.d.x.y").touch(0o600)
+    ra.Ring.create("counters.ring.1.0", 1024, directory=folder)
+    counters, _shared = new_counters("gateway", shared_memory=folder)
+    counters.add("a")
+    assert read_shared_counters(shared_memory=folder) == {("gateway", os.getpid()): {"a": 1}}
+    assert (tmp_path / "counters.b.1.0").exists()

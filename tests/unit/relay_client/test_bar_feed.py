@@ -129,3 +129,31 @@ def test_a_log_that_is_away_is_asked_again_and_told_after_a_while() -> None:
         assert follower.now_ns < 60 * SECOND
     follower.answer(bar(2))
     assert follower.got()[-1] == (2, 0, True)
+
+
+def test_what_is_lost_while_the_publishers_clock_is_set_back_is_asked_for_from_the_earlier_time() -> None:
+    follower = Follower()
+    ahead = bar(1, sequence=1)
+    ahead.stamp.published_at += 3_600 * SECOND
+    follower.group.handlers[TOPIC.encode()](ahead, follower.now_ns)
+    follower.take(4, sequence=4)
+    _, question = follower.asked()
+    assert question.first < T0 + 2 * SECOND
+    again = Follower()
+    again.group.handlers[TOPIC.encode()](ahead, again.now_ns)
+    again.take(2, sequence=2)
+    again.take(5, sequence=5)
+    _, question = again.asked()
+    assert question.first < T0 + 3 * SECOND, "one message with a clock that ran ahead is not remembered for ever"
+
+
+@pytest.mark.parametrize("is_repairing", [True, False])
+def test_what_may_have_been_lost_behind_a_cut_is_told_although_nobody_can_count_it(is_repairing: bool) -> None:
+    follower = Follower(is_repairing=is_repairing)
+    follower.take(1, sequence=1)
+    follower.group.on_relay_away()
+    follower.group.on_in_force(0, was_cut=True)
+    if is_repairing:
+        feed, question = follower.asked()
+        feed.on_failed(question, "no such topic", follower.now_ns, is_final=True)
+    assert [(e.count, e.topic) for e in follower.events(Loss)] == [(0, TOPIC)]

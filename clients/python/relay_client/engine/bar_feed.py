@@ -66,11 +66,14 @@ class BarFeed:
             if arrival is Arrival.REPEAT:
                 self._counters.repeated += 1
                 return
+            # The publisher's clock may have been set back: what was lost is younger than the earlier of both.
+            published_ns = message.stamp.published_at
+            since_ns = min(self._since_ns or published_ns, published_ns)
             if arrival is Arrival.JUMP:
-                self._lost(sequence - first, now_ns)
+                self._lost(sequence - first, since_ns, now_ns)
             elif arrival is Arrival.NEW_EPOCH and before is not None:
-                self._lost(0, now_ns)
-            self._since_ns = max(self._since_ns, message.stamp.published_at)
+                self._lost(0, since_ns, now_ns)
+            self._since_ns = published_ns
         self._first_start_ns = min(message.timestamp, self._first_start_ns or message.timestamp)
         if not self._is_news(message):
             self._counters.repeated += 1
@@ -81,7 +84,7 @@ class BarFeed:
         """The subscription is in force (again); after a cut, look for what was published meanwhile."""
         self._replay.on_in_force()
         if was_cut and self._since_ns:
-            self._lost(0, now_ns)
+            self._lost(0, self._since_ns, now_ns)
 
     def on_relay_away(self) -> None:
         """The relay is silent."""
@@ -114,19 +117,18 @@ class BarFeed:
     def on_tick(self, now_ns: int) -> None:
         """Nothing is due by the clock but replays."""
 
-    def _lost(self, count: int, now_ns: int) -> None:
+    def _lost(self, count: int, since_ns: int, now_ns: int) -> None:
         self._missing += count
         if self._is_repairing:
-            self._replay.ask_from(max(0, self._since_ns - _SPAN_NS), now_ns)
+            self._replay.ask_from(max(0, since_ns - _SPAN_NS), now_ns)
         else:
             self._report("repair is off")
 
     def _report(self, text: str) -> None:
-        """Say how many messages were lost, running bars among them, as far as that is known."""
-        if self._missing:
-            self._counters.lost += self._missing
-            self._out.append(Loss(self.topic, self._missing, 0, 0, 0, "", "", text))
-            self._missing = 0
+        """Say how many messages were lost, running bars among them; 0 where only a cut tells that some may be."""
+        self._counters.lost += self._missing
+        self._out.append(Loss(self.topic, self._missing, 0, 0, 0, "", "", text))
+        self._missing = 0
 
     def _is_news(self, message: market_pb2.OHLC) -> bool:
         """Return whether a bar says more than the last final one of its bucket; note a final one."""

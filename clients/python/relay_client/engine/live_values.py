@@ -45,7 +45,7 @@ class Loss:
     """Messages of a topic that were published and could not be had.
 
     Attributes:
-        count: how many.
+        count: how many; 0 for bars behind a cut, or behind another publisher, of which nobody can tell.
         publisher_epoch, from_sequence, to_sequence: where, by stamp; zero when found by trade ids only.
         from_trade_id, to_trade_id: between which trades, inclusive; empty when unknown.
         reason: why they could not be repaired.

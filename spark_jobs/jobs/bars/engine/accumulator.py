@@ -53,12 +53,15 @@ class Accumulator(msgspec.Struct):
             amount *= 10 ** (self.amount_decimals - trade.amount_decimals)
             quote *= 10 ** (self.quote_decimals - quote_decimals)
         key = (trade.time_ns, trade.number, trade.offset)
-        if key <= self.first:
-            self.first, self.open = key, price
-        if key >= self.last:
+        if key > self.last:
             self.last, self.close = key, price
-        self.high = max(self.high, price)
-        self.low = min(self.low, price)
+        elif key < self.first:
+            self.first, self.open = key, price
+        # Comparisons, not max and min: this is done for each trade at each period.
+        if price > self.high:
+            self.high = price
+        elif price < self.low:
+            self.low = price
         if trade.taker_buy:
             self.buy += amount
         else:

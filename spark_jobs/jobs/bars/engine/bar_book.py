@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -13,11 +14,12 @@ from spark_jobs.jobs.bars.engine.values import BarRules, BarTrade, Beat, GapNoti
 
 __all__ = ["BarBook"]
 
-_MAGIC = b"MRBARS2\n"
-_DECODERS: dict[bytes, msgspec.json.Decoder[dict[str, TickerBars]] | msgspec.msgpack.Decoder[dict[str, TickerBars]]] = {
-    _MAGIC: msgspec.json.Decoder(dict[str, TickerBars]),
-    # What was written before sums could outgrow 64 bits.
-    b"MRBARS1\n": msgspec.msgpack.Decoder(dict[str, TickerBars]),
+_MAGIC = b"MRBARS3\n"
+_DECODER = msgspec.json.Decoder(dict[str, TickerBars])
+_OLDER: dict[bytes, Callable[[bytes], Any]] = {
+    # Each bucket with the whole of its last bar, in a form that sums outgrow, and in one that they do not.
+    b"MRBARS1\n": msgspec.msgpack.decode,
+    b"MRBARS2\n": msgspec.json.decode,
 }
 
 
@@ -102,13 +104,12 @@ class BarBook:
             StorageError: it is cut short, damaged, or of another version.
         """
         head, body = state[: len(_MAGIC)], state[len(_MAGIC) + 4 :]
-        decoder = _DECODERS.get(head)
-        if decoder is None:
+        if head != _MAGIC and head not in _OLDER:
             raise StorageError(f"expected the state of bars to begin with {_MAGIC!r}, got {head!r}")
         if zlib.crc32(body).to_bytes(4, "little") != state[len(_MAGIC) : len(_MAGIC) + 4]:
             raise StorageError("the state of bars is damaged: its checksum does not fit")
         try:
-            self._tickers = decoder.decode(body)
+            self._tickers = _DECODER.decode(body if head == _MAGIC else _as_now(_OLDER[head](body)))
         except (msgspec.MsgspecError, ValueError) as error:
             raise StorageError(f"the state of bars is not as this version writes it: {error}") from error
         self._moving = set(self._tickers)
@@ -122,3 +123,14 @@ class BarBook:
             state = self._tickers[ticker] = TickerBars(ticker)
             state.want(self._periods(ticker))
         return state
+
+
+def _as_now(tickers: dict[str, Any]) -> bytes:
+    """Return a state of an older form in the present one."""
+    for ticker in tickers.values():
+        for series in ticker["series"].values():
+            for bucket in (*series["open"].values(), *series["closed"].values()):
+                if bucket["published"] is not None:
+                    bar = MadeBar(*bucket["published"])
+                    bucket["published"] = (bar.trades, bar.incomplete, bar.revision)
+    return msgspec.json.encode(tickers)

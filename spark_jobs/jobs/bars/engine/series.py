@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import NamedTuple
+
 import msgspec
 
 from relay.protocol.periods import NANOSECONDS, origin_seconds
@@ -12,16 +15,34 @@ from spark_jobs.jobs.bars.engine.values import BarTrade, MadeBar, Recompute
 __all__ = ["Series"]
 
 
+class _Published(NamedTuple):
+    """What tells a bucket's last final bar from another: trades are only ever added."""
+
+    trades: int
+    incomplete: bool
+    revision: int
+
+
 class _Bucket(msgspec.Struct):
     sums: Accumulator
-    published: MadeBar | None = None
+    published: _Published | None = None
+
+    @property
+    def next_revision(self) -> int:
+        """Revision of the bar that comes next."""
+        return 0 if self.published is None else self.published.revision + 1
+
+
+_PACKED = msgspec.json.Encoder()
+_UNPACKED = msgspec.json.Decoder(_Bucket)
 
 
 class Series(msgspec.Struct):
     """State of one (ticker, period).
 
     A bucket is open until its bar is final, then closed and kept for a while, so that a late trade makes a revision.
-    A bucket that is neither and ends at or before the floor is known to the store alone.
+    A bucket that is neither and ends at or before the floor is known to the store alone. Closed ones are many and
+    seldom touched, so they are kept as the state has them: little memory, and a state is saved without a look at them.
 
     Attributes:
         ticker, period_seconds: whose.
@@ -35,7 +56,7 @@ class Series(msgspec.Struct):
     active_ns: int = ENDLESS_NS
     floor_ns: int = ENDLESS_NS
     open: dict[int, _Bucket] = msgspec.field(default_factory=dict)
-    closed: dict[int, _Bucket] = msgspec.field(default_factory=dict)
+    closed: dict[int, msgspec.Raw] = msgspec.field(default_factory=dict)
     touched: set[int] = msgspec.field(default_factory=set)
     """Closed buckets whose bar may have changed."""
     stored: set[int] = msgspec.field(default_factory=set)
@@ -50,8 +71,8 @@ class Series(msgspec.Struct):
 
     def start_of(self, time_ns: int) -> int:
         """Return the start of the bucket that holds a time."""
-        period_ns, origin_ns = self.period_seconds * NANOSECONDS, origin_seconds(self.period_seconds) * NANOSECONDS
-        return (time_ns - origin_ns) // period_ns * period_ns + origin_ns
+        period_ns, origin_ns = _grid(self.period_seconds)
+        return time_ns - (time_ns - origin_ns) % period_ns
 
     def add(self, trade: BarTrade, *, limit_ns: int) -> None:
         """Add a trade; buckets that end after ``limit_ns`` are still going on."""
@@ -61,14 +82,17 @@ class Series(msgspec.Struct):
             bucket.sums.add(trade)
             self.moving.add(start)
             return
-        bucket = self.closed.get(start)
-        if bucket is not None:
+        packed = self.closed.get(start)
+        if packed is not None:
+            bucket = _UNPACKED.decode(packed)
             bucket.sums.add(trade)
             if start + self.period_ns > limit_ns:
-                self.open[start] = self.closed.pop(start)
+                del self.closed[start]
+                self.open[start] = bucket
                 self.touched.discard(start)
                 self.moving.add(start)
             else:
+                self.closed[start] = _packed(bucket)
                 self.touched.add(start)
         elif start + self.period_ns <= self.floor_ns:
             self.stored.add(start)
@@ -120,12 +144,11 @@ class Series(msgspec.Struct):
                 self.floor_ns = max(self.floor_ns, end)
                 self.stored.add(start)
             else:
-                bucket = self.closed[start] = self.open.pop(start)
-                made += self._publish(start, bucket, gaps)
+                made += self._publish(start, self.open.pop(start), gaps)
         for start in sorted(self.touched):
             if is_down or not gaps.is_open(start, start + self.period_ns):
                 self.touched.discard(start)
-                made += self._publish(start, self.closed[start], gaps)
+                made += self._publish(start, _UNPACKED.decode(self.closed[start]), gaps)
         for start in sorted(self.stored):
             end = start + self.period_ns
             if end <= limit_ns and (is_down or not gaps.is_open(start, end)):
@@ -140,29 +163,29 @@ class Series(msgspec.Struct):
         for start in sorted(self.moving):
             bucket = self.open[start]
             incomplete = start < self.active_ns or gaps.is_incomplete(start, start + self.period_ns)
-            revision = 0 if bucket.published is None else bucket.published.revision + 1
-            made.append(self._bar(start, bucket, incomplete=incomplete, is_final=False, revision=revision))
+            made.append(self._bar(start, bucket, incomplete=incomplete, is_final=False))
         self.moving.clear()
         return made
 
     def _publish(self, start: int, bucket: _Bucket, gaps: GapBook) -> list[MadeBar | Recompute]:
-        """Return a bucket's bar, unless the same was published before."""
-        before = bucket.published
-        bar = self._bar(
-            start,
-            bucket,
-            incomplete=gaps.is_incomplete(start, start + self.period_ns),
-            is_final=True,
-            revision=0 if before is None else before.revision + 1,
-        )
-        if before is not None and bar.is_same(before):
+        """Close a bucket; return its bar, unless the same was published before."""
+        before, incomplete = bucket.published, gaps.is_incomplete(start, start + self.period_ns)
+        if before is not None and (before.trades, before.incomplete) == (bucket.sums.trades, incomplete):
+            self.closed[start] = _packed(bucket)
             return []
-        bucket.published = bar
+        bar = self._bar(start, bucket, incomplete=incomplete, is_final=True)
+        bucket.published = _Published(bar.trades, incomplete, bar.revision)
+        self.closed[start] = _packed(bucket)
         return [bar]
 
-    def _bar(self, start: int, bucket: _Bucket, *, incomplete: bool, is_final: bool, revision: int) -> MadeBar:
+    def _bar(self, start: int, bucket: _Bucket, *, incomplete: bool, is_final: bool) -> MadeBar:
         return bucket.sums.bar(
-            self.ticker, self.period_seconds, start, incomplete=incomplete, is_final=is_final, revision=revision
+            self.ticker,
+            self.period_seconds,
+            start,
+            incomplete=incomplete,
+            is_final=is_final,
+            revision=bucket.next_revision,
         )
 
     def _forget(self, before_ns: int) -> None:
@@ -173,3 +196,13 @@ class Series(msgspec.Struct):
         for start in [s for s in self.closed if s + self.period_ns <= floor_ns]:
             if start not in self.touched:
                 del self.closed[start]
+
+
+def _packed(bucket: _Bucket) -> msgspec.Raw:
+    return msgspec.Raw(_PACKED.encode(bucket))
+
+
+@lru_cache(1_024)
+def _grid(period_seconds: int) -> tuple[int, int]:
+    """Return a period's length and the origin of its grid, in ns."""
+    return period_seconds * NANOSECONDS, origin_seconds(period_seconds) * NANOSECONDS

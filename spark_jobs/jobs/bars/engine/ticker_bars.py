@@ -50,8 +50,9 @@ class TickerBars(msgspec.Struct):
         if not self.numbers.take(trade.number, spans_max=rules.spans_max):
             self.repeats += 1
             return
-        self.gaps.begin(trade.time_ns)
-        self.newest_ns = max(self.newest_ns, trade.time_ns)
+        time_ns = trade.time_ns
+        self.gaps.begin(time_ns)
+        self.newest_ns = max(self.newest_ns, time_ns)
         limit_ns = self.reached_ns - rules.lateness_ns
         for series in self.series.values():
             series.add(trade, limit_ns=limit_ns)
@@ -95,8 +96,9 @@ class TickerBars(msgspec.Struct):
                 is_down=self.is_down,
                 offsets=(self.trade_offset, self.gap_offset),
             )
-        needed = [s for series in self.series.values() for s in (*series.open, *series.closed)]
-        self.gaps.forget(min([limit_ns - rules.keep_ns, *needed]))
+        if self.gaps.lost:
+            needed = [s for series in self.series.values() for s in (*series.open, *series.closed)]
+            self.gaps.forget(min([limit_ns - rules.keep_ns, *needed]))
         return made
 
     def running(self) -> list[MadeBar]:

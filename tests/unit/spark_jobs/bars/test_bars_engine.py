@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -246,13 +248,62 @@ def test_sums_beyond_64_bits_are_in_the_state() -> None:
     assert (running.quote, running.quote > 2**64) == (18 * 10**22, True)
 
 
-def test_a_state_of_before_they_could_be_is_read() -> None:
+def older_state(price: int, amount: int) -> dict[str, Any]:
+    """A ticker as it was written with the whole of a closed bucket's bar: two trades at 61 and 62 s, one at 131 s."""
+
+    def sums(first_s: int, last_s: int, trades: int) -> dict[str, Any]:
+        ends = {"first": [DAY + first_s * SECOND, first_s - 60, 1], "last": [DAY + last_s * SECOND, last_s - 60, 2]}
+        scales = {"price_decimals": 2, "amount_decimals": 2, "quote_decimals": 4}
+        prices = dict.fromkeys(("open", "high", "low", "close"), price)
+        buy = amount * trades
+        return {**scales, **ends, **prices, "buy": buy, "sell": 0, "quote": price * buy, "trades": trades}
+
+    closed, running = sums(61, 62, 2), sums(131, 131, 1)
+    start_ns = DAY + 60 * SECOND
+    bar = MadeBar(TICKER, 60, start_ns, 2, *[price] * 4, 2, 2 * amount, 0, 4, closed["quote"], 2, 1, 2, True, True, 3)
+    series = {
+        "ticker": TICKER,
+        "period_seconds": 60,
+        "active_ns": DAY + 1,
+        "floor_ns": DAY,
+        "open": {DAY + 120 * SECOND: {"sums": running, "published": None}},
+        "closed": {start_ns: {"sums": closed, "published": bar}},
+        "touched": [],
+        "stored": [],
+        "moving": [DAY + 120 * SECOND],
+    }
+    return {
+        "ticker": TICKER,
+        "numbers": {"firsts": [1], "lasts": [2], "forgotten": 0},
+        "gaps": {"open": [], "lost": [], "known_from_ns": DAY + 61 * SECOND},
+        "series": {60: series},
+        "reached_ns": DAY + 130 * SECOND,
+        "newest_ns": DAY + 131 * SECOND,
+        "trade_offset": 4,
+        "gap_offset": -1,
+        "attempt": 1,
+        "repeats": 0,
+        "is_down": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("magic", "encode", "price"),
+    [(b"MRBARS1\n", msgspec.msgpack.encode, 777), (b"MRBARS2\n", msgspec.json.encode, 6 * 10**12)],
+)
+def test_states_of_older_forms_are_read_and_their_closed_bars_revised(
+    magic: bytes, encode: Callable[[object], bytes], price: int
+) -> None:
+    amount = 10**10
+    body = encode({TICKER: older_state(price, amount)})
     world = LogWorld()
-    world.read([beat(0), trade(1, 61)])
-    body = msgspec.msgpack.encode(dict(world.book.tickers))
-    book = BarBook(BarRules(), lambda _: (60,))
-    book.restore(b"MRBARS1\n" + zlib.crc32(body).to_bytes(4, "little") + body)
-    assert book.running() == world.book.running()
+    world.book.restore(magic + zlib.crc32(body).to_bytes(4, "little") + body)
+    world.restart()
+    world.book.on_trade(TICKER, trade(3, 63, price=price, amount=amount)._replace(offset=5))
+    [bar] = world.book.on_beat(TICKER, beat(135))
+    assert isinstance(bar, MadeBar)
+    assert (bar.start_ns, bar.revision, bar.trades, bar.quote) == (DAY + 60 * SECOND, 4, 3, 3 * price * amount)
+    assert [running.start_ns for running in world.book.running()] == [DAY + 120 * SECOND]
 
 
 def test_attempts_that_a_manager_counts_anew_are_heard_when_the_others_are_long_past() -> None:
