@@ -24,6 +24,7 @@ NAMES = (
     "triggers",
     "live_bars",
     "bar_states",
+    "job_costs",
     "maintenance",
 )
 

@@ -23,7 +23,7 @@
 //! | tail = end (release) | |
 //!
 //! A release *store* of the intent would not do: later writes may move before it. The fences pair: a receiver that copied any
-//! word of the new record sees the intent that announced it (`models/broadcast.rs`).
+//! word of the new record sees the intent that announced it (`src/models/broadcast.rs`).
 
 mod layout;
 mod receiver;

@@ -5,6 +5,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p relay-accel-core --lib models`
 
+mod broadcast;
 mod ends;
 mod mpsc;
 mod rings;

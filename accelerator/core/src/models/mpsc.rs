@@ -41,7 +41,7 @@ fn two_producers_lose_and_double_nothing() {
         let seen = read(&mut consumer, 4);
         let of = |tens: u8| seen.iter().copied().filter(|n| n / 10 == tens).collect::<Vec<_>>();
         assert_eq!((of(0), of(1)), (vec![1, 2], vec![11, 12]));
-        writers.map(|writer| writer.join().unwrap());
+        let _ = writers.map(|writer| writer.join().unwrap());
     });
 }
 
@@ -65,7 +65,7 @@ fn one_dies(death: Death) {
         let dying = ring.producer().unwrap();
         let writers = [thread::spawn(move || dying.die(death, 16)), thread::spawn(move || write(&mut living, 1))];
         assert_eq!(read(&mut consumer, 1), [1]);
-        writers.map(|writer| writer.join().unwrap());
+        let _ = writers.map(|writer| writer.join().unwrap());
         // What is left is the claim of the dead, or nothing.
         consumer.unblock();
         assert_eq!(consumer.poll(1, |_, _| ()).stop, Stop::Empty);
@@ -99,7 +99,7 @@ fn two_die(deaths: [(Death, usize); 2]) {
         });
         write(&mut living, 1);
         assert_eq!(read(&mut consumer, 1), [1]);
-        dying.map(|thread| thread.join().unwrap());
+        let _ = dying.map(|thread| thread.join().unwrap());
         for _ in 0..2 {
             consumer.unblock();
             let _ = consumer.poll(1, |_, _| ());

@@ -1,19 +1,12 @@
-//! Every order of a transmitter and a receiver that it overtakes: no torn record is ever handed over.
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p relay-accel-core --test loom_broadcast`
-#![cfg(loom)]
+//! A transmitter and a receiver that it overtakes: no torn record is ever handed over.
 
 use loom::thread;
-use relay_accel_core::broadcast::broadcast;
+
+use super::model;
+use crate::broadcast::broadcast;
 
 fn payload(n: i32) -> [u8; 8] {
     u64::try_from(n).unwrap().to_le_bytes()
-}
-
-fn model(preemptions: usize, check: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(check);
 }
 
 #[test]
