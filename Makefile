@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
-WORKERS ?= 2
 READY := $(VENV)/.ready
 SOURCES := $(wildcard proto/relay/protocol/v1/*.proto) proto/hatch_build.py pyproject.toml clients/python/pyproject.toml requirements.lock \
 	accelerator/pyproject.toml accelerator/Cargo.lock $(shell find accelerator/core/src accelerator/binding/src -name "*.rs")
@@ -19,8 +18,8 @@ up: $(READY)     ## run the whole platform on this machine (make up ARGS=--once)
 down: $(READY)   ## stop it
 	@$(BIN)/relay down
 
-test: $(READY)   ## run the tests (make test ARGS="tests/unit -k relay" WORKERS=0)
-	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+test: $(READY)   ## run the tests (make test ARGS="tests/unit -k relay")
+	@sh tests/run.sh $(BIN)/pytest $(ARGS)
 
 check: $(READY)  ## style, types, import layers; changes nothing
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && PYTHONPATH=accelerator/python $(BIN)/lint-imports --no-logo && $(BIN)/pytest tests/tidy

@@ -20,21 +20,6 @@ settings.load_profile("random" if os.environ.get("MARKET_RELAY_RANDOM_EXAMPLES")
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep on one worker what shares the platform, the Spark session or the broker; else what is in one module."""
-    for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        group = item.path.relative_to(REPOSITORY).as_posix()
-        if item.get_closest_marker("e2e"):
-            group = "platform"
-        elif "spark" in fixtures:
-            group = "spark"
-        elif "kafka" in fixtures:
-            group = "kafka"
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def recorded_data() -> Path:
     """Folder of recorded market data, or a skip with the reason.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pyspark
@@ -49,7 +50,11 @@ def open_session(settings: JobSettings, *, name: str, archiving: bool = False) -
         "spark.sql.streaming.pollingDelay": "50ms",
         "spark.sql.adaptive.coalescePartitions.enabled": "true",
         "spark.driver.memory": f"{settings.driver_memory_mebibytes}m",
-        **(_local_properties(settings, archiving=archiving) if settings.master.startswith("local") else {}),
+        **(
+            _local_properties(settings, archiving=archiving)
+            if settings.master.startswith("local")
+            else _cluster_properties(settings)
+        ),
         **spark_catalog_properties(settings),
         **settings.spark_properties,
     }
@@ -118,9 +123,17 @@ def _local_properties(settings: JobSettings, *, archiving: bool) -> dict[str, st
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     }
     if settings.jars_folder is not None:
-        jars = sorted(str(path) for path in settings.jars_folder.glob("*.jar"))
-        properties["spark.driver.extraClassPath"] = ":".join(jars)
+        properties["spark.driver.extraClassPath"] = ":".join(_jars(settings.jars_folder))
     return properties
+
+
+def _cluster_properties(settings: JobSettings) -> dict[str, str]:
+    """The driver hands its jars to the executors; by spark-submit they come with ``--jars``."""
+    return {} if settings.jars_folder is None else {"spark.jars": ",".join(_jars(settings.jars_folder))}
+
+
+def _jars(folder: Path) -> list[str]:
+    return sorted(str(path) for path in folder.glob("*.jar"))
 
 
 def _jdbc(settings: JobSettings) -> dict[str, str]:

@@ -18,6 +18,10 @@ __all__ = ["clamped_starts", "ensure_topics", "log_stream", "start_query"]
 
 _LOG = logging.getLogger(__name__)
 _FETCH_BYTES_MAX = 16 * 1024 * 1024
+_FETCH_WAIT_MS_MAX = 20
+"""A consumer asks for more as soon as it has something, and the broker keeps that question for so long where there is
+nothing: a task that has to seek waits for the answer. With Kafka's own half a second such tasks held the places that
+all queries share."""
 
 
 def clamped_starts(
@@ -82,6 +86,7 @@ def log_stream(
         # The jobs notice a hole by their own offsets and say so; stopping for ever would help nobody.
         .option("failOnDataLoss", "false")
         .option("kafka.max.partition.fetch.bytes", _FETCH_BYTES_MAX)
+        .option("kafka.fetch.max.wait.ms", _FETCH_WAIT_MS_MAX)
         .load()
     )
 

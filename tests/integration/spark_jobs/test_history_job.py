@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sys
 from pathlib import Path
 
-import pyspark
 import pytest
 import zmq
 
@@ -16,10 +14,10 @@ from relay.protocol.envelope import decode
 from relay.protocol.ranges import Range
 from relay.protocol.registry import Channel
 from relay.protocol.v1 import market_pb2
-from relay.supervisor.java import find_java
 from relay.tables.catalog import open_catalog
 from tests.support.batches import BASE_NS, BTC, MINUTE_NS, batch, record, tick_bar
-from tests.support.processes import Process, free_port, wait_until
+from tests.support.processes import wait_until
+from tests.support.spark_cluster import HOME, SparkCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -44,9 +42,11 @@ def test_poison_goes_to_quarantine_kills_lose_and_double_nothing_and_hints_are_s
         market = market_pb2.Market(market_id=BTC, exchange_id="BINANCE", native_symbol="BTCUSDT")
         job.log.append(job.symbol_topic, key=KEY, value=record(market))
         assert job.log.flush(30) == 0
-        job.start()
+        # More records than that are still decoded and committed in the driver: they are small.
+        job.start(RELAY_JOB_DRIVER_RECORDS_MAX="1")
         wait_until(lambda: len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 20, what="bars", deadline_s=120)
         wait_until(lambda: len(rows(job, "quarantine")) == 2, what="quarantine", deadline_s=60)
+        assert "history.batches.in_executors" not in job.counters()
         assert {(r["reason"], r["offset"]) for r in rows(job, "quarantine")} == {
             ("wrong_version", 1),
             ("empty_frame", 2),
@@ -84,43 +84,24 @@ def test_poison_goes_to_quarantine_kills_lose_and_double_nothing_and_hints_are_s
 @pytest.mark.soak
 def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_by_executors(history_job):
     job = history_job()
-    home = Path(pyspark.__file__).parent
-    port, java = free_port(), find_java()
-    environment = {
-        "SPARK_HOME": str(home),
-        "JAVA_HOME": str(java.home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m",
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-    }
-    spark_class = str(home / "bin" / "spark-class")
-    deploy, url = "org.apache.spark.deploy", f"spark://127.0.0.1:{port}"
-    master = [spark_class, f"{deploy}.master.Master", "-h", "127.0.0.1", "-p", str(port)]
-    worker = [spark_class, f"{deploy}.worker.Worker", "-c", "2", "-m", "1g", "-h", "127.0.0.1"]
-    started = [
-        Process([*master, "--webui-port", str(free_port())], log=job.folder / "master.log", environment=environment),
-        Process(
-            [*worker, "--webui-port", str(free_port()), "-d", str(job.folder / "worker"), url],
-            log=job.folder / "worker.log",
-            environment=environment,
-        ),
-    ]
+    cluster = SparkCluster(job.folder)
     try:
         for first in range(0, 400, 10):
             job.log.append(job.topic, key=KEY, value=record(batch(range(first, first + 10))))
         job.log.append(job.topic, key=KEY, value=record(tick_bar(3, price=998)))
         job.log.append(job.topic, key=KEY, value=record(tick_bar(400)))
+        # Of another partition, so that there is work for two.
+        job.log.append(job.topic, key=b"ETH/USDT.BINANCE", value=b"\x02poison")
         assert job.log.flush(30) == 0
         submit = [
-            str(home / "bin" / "spark-submit"),
-            *("--master", url, "--conf", "spark.executor.memory=700m"),
+            str(HOME / "bin" / "spark-submit"),
+            *("--master", cluster.url, "--conf", "spark.executor.memory=700m"),
             *("--jars", ",".join(str(path) for path in sorted(job.settings.jars_folder.glob("*.jar")))),
             *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"),
             str(Path(__file__).resolve().parents[3] / "spark_jobs" / "jobs" / "submit.py"),
             "history",
         ]
-        job.start(submit, RELAY_JOB_MASTER="", RELAY_JOB_DRIVER_RECORDS_MAX="0", **environment)
+        job.start(submit, RELAY_JOB_MASTER="", RELAY_JOB_DRIVER_RECORDS_MAX="0", **cluster.environment)
         wait_until(
             lambda: job.counters() is not None and len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 401,
             what="401 bars",
@@ -130,6 +111,6 @@ def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_
         assert len(rows(job, "tick_bars")) == 2
         assert job.counters()["history.batches.in_executors"] >= 1
         assert job.counters().get("history.batches.in_driver", 0) == 0
+        assert min(cluster.tasks(0), cluster.tasks(1)) > 0
     finally:
-        for process in started:
-            process.kill()
+        cluster.close()

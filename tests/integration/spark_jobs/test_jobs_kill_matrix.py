@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -115,10 +115,14 @@ def logged(job: HistoryProcess) -> list[market_pb2.OHLC]:
 class Jobs:
     """A driver with three jobs, and what is put before them."""
 
+    deadline_s = 180.0
+
     def __init__(self, broker: RunningKafka, folder: Path) -> None:
         self.broker, self.job = broker, HistoryProcess(broker, folder)
 
-    def start(self, **settings: str) -> None:
+    def start(
+        self, *, command: Sequence[str] = COMMAND, environment: Mapping[str, str] | None = None, **settings: str
+    ) -> None:
         given = {
             "BARS_PERIODS": "[1]",
             "BARS_STATE_SECONDS": "1",
@@ -130,7 +134,8 @@ class Jobs:
             "SNAPSHOTS_MAX": "3",
             **settings,
         }
-        self.job.start(COMMAND, **{f"RELAY_JOB_{name}": value for name, value in given.items()})
+        named = {f"RELAY_JOB_{name}": value for name, value in given.items()}
+        self.job.start(list(command), **named, **(environment or {}))
 
     def put(self, *messages: object) -> None:
         for one in messages:
@@ -148,7 +153,7 @@ class Jobs:
             assert self.job.process.returncode is None, self.job.process.tail()
             return condition()
 
-        wait_until(checked, what=what, deadline_s=180)
+        wait_until(checked, what=what, deadline_s=self.deadline_s)
 
     def has_state(self) -> bool:
         return bool(list((self.job.folder / "checkpoints" / "bars-state").glob("*.state")))
