@@ -25,9 +25,22 @@ COPY . .
 RUN /build/tools/bin/python -m hatchling build -t wheel -d /build/wheels \
  && cd clients/python && /build/tools/bin/python -m hatchling build -t wheel -d /build/wheels
 
+# The accelerator, by the compiler of the base's own distribution: no further image is needed. It must be Rust 1.88 or later.
+FROM tools AS accelerator
+RUN apt-get update -qq \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends rustc-web cargo-web gcc libc6-dev >/dev/null \
+ && rm -rf /var/lib/apt/lists/* \
+ && { command -v cargo >/dev/null || ln -s "$(command -v cargo-web)" /usr/local/bin/cargo; }
+COPY accelerator/pyproject.toml accelerator/
+RUN sh docker/install.sh /build/tools accelerator
+COPY accelerator accelerator
+RUN cd accelerator && MATURIN_NO_INSTALL_RUST=1 PATH=/build/tools/bin:$PATH \
+    maturin build -q --release --locked --compatibility linux --out /build/wheels
+
 FROM tools AS platform-environment
 RUN python3 -m venv --without-pip /opt/relay && sh docker/install.sh /opt/relay ingestors simulation manager client
 COPY --from=wheels /build/wheels /build/wheels
+COPY --from=accelerator /build/wheels /build/wheels
 RUN /build/tools/bin/uv pip install -q --python /opt/relay/bin/python --no-deps --compile-bytecode /build/wheels/*.whl
 
 FROM runtime AS platform
@@ -38,8 +51,9 @@ ENTRYPOINT ["relay"]
 FROM tools AS spark-environment
 RUN python3 -m venv --without-pip /opt/relay && sh docker/install.sh /opt/relay spark java
 COPY --from=wheels /build/wheels /build/wheels
+COPY --from=accelerator /build/wheels /build/wheels
 RUN /build/tools/bin/uv pip install -q --python /opt/relay/bin/python --no-deps --compile-bytecode \
-    /build/wheels/market_relay-*.whl
+    /build/wheels/market_relay-*.whl /build/wheels/relay_accel-*.whl
 COPY docker/jars.py docker/
 # The Java is found where it will be at run time; the resolver's own cache stays behind in this stage.
 RUN RELAY_CACHE=/opt/relay-cache /opt/relay/bin/python docker/jars.py /opt/jars spark s3 \

@@ -24,6 +24,8 @@ if [ ! -x "$venv/bin/python" ]; then
     "$python" -m venv "$venv"
 fi
 if [ ! -x "$venv/bin/uv" ]; then
+    # An environment that other tools made may have no pip.
+    "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$venv/bin/python" -m ensurepip >/dev/null
     "$venv/bin/python" -m pip install -q --disable-pip-version-check "uv==0.13.9" || {
         echo "could not install uv; is the package index reachable? Run the same command again later" >&2
         exit 4

@@ -10,7 +10,9 @@ if ! command -v cargo >/dev/null 2>&1; then
 fi
 cargo fmt --all --check
 cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
-cargo test --quiet --locked -p relay-accel-core
+cargo test --quiet --locked -p relay-accel-core -p relay-accel-codec
+# The library of the C interface, which tests/integration/relay_accel links C programs to.
+cargo build --quiet --locked -p relay-accel-capi
 # The models run the very code that ships, over loom's atomics: every order of its loads and stores, within bounds.
 if [ -z "${MARKET_RELAY_QUICK_CHECK:-}" ]; then
     CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 RUSTFLAGS="--cfg loom" \

@@ -6,7 +6,7 @@ target=$(rustc +nightly -vV | sed -n 's/^host: //p')
 
 # Tests of death forget their producers on purpose: leaks are no finding.
 ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/asan \
-    cargo +nightly test --locked -p relay-accel-core --target "$target" --lib --tests
+    cargo +nightly test --locked -p relay-accel-core -p relay-accel-codec --target "$target" --lib --tests
 # The standard library is not built anew (its source may be missing), hence the flag and the suppressions.
 TSAN_OPTIONS="suppressions=$PWD/tsan.supp" RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" \
     CARGO_TARGET_DIR=target/tsan \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Wheels of the accelerator for this machine's processor, and for aarch64 where its Rust target is installed.
+# Wheels of the accelerator for x86-64 and aarch64, as far as this machine can: README.md says what each needs.
 set -eu
 bin=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
@@ -9,12 +9,25 @@ if ! command -v cargo >/dev/null 2>&1; then
     exit 2
 fi
 export MATURIN_NO_INSTALL_RUST=1
-PATH="$bin:$PATH" "$bin/maturin" build --release --locked --strip --out dist
-other=aarch64-unknown-linux-gnu
-if [ -d "$(rustc --print sysroot)/lib/rustlib/$other" ] && command -v aarch64-linux-gnu-gcc >/dev/null 2>&1; then
-    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc PATH="$bin:$PATH" \
-        "$bin/maturin" build --release --locked --strip --out dist --target "$other"
+PATH="$bin:$PATH"
+
+# With zig as the linker a wheel asks for glibc 2.17 only; without it, for what the libraries of this machine make of it.
+zig=""
+if command -v zig >/dev/null 2>&1 || python3 -m ziglang version >/dev/null 2>&1; then
+    zig="--zig --compatibility manylinux2014"
 else
-    echo "no wheel for $other: it needs that Rust target and aarch64-linux-gnu-gcc"
+    echo "no zig on the path and no ziglang in the environment: the wheel will ask for a glibc about as new as this machine's"
 fi
+libraries="$("${RUSTC:-rustc}" --print sysroot)/lib/rustlib"
+for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
+    processor=${target%%-*}
+    if [ ! -d "$libraries/$target/lib" ]; then
+        echo "no wheel for $processor: the Rust target $target is not installed"
+    elif [ "$processor" != "$(uname -m)" ] && [ -z "$zig" ]; then
+        echo "no wheel for $processor: zig is needed to link for another processor (ziglang in the environment)"
+    else
+        # shellcheck disable=SC2086 # the options are several words
+        maturin build --release --locked --strip --out dist --interpreter python3 --target "$target" $zig
+    fi
+done
 ls -l dist

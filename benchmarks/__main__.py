@@ -12,6 +12,7 @@ from benchmarks.report import RESULTS
 NAMES = (
     "submit_ack",
     "fan_out",
+    "fan_out_local",
     "churn",
     "decode_merge",
     "read_bars",
@@ -26,6 +27,8 @@ NAMES = (
     "bar_states",
     "job_costs",
     "maintenance",
+    "rings",
+    "codecs",
 )
 
 

@@ -86,7 +86,9 @@ def _source(session: SparkSession, servers: str, topic: str, per_second: int) ->
     return source.option("maxOffsetsPerTrigger", beats_too).load().select(*RECORD_COLUMNS)
 
 
-def _started(frame: DataFrame, checkpoint: str, process: Callable[[DataFrame, int], None], mode: str) -> StreamingQuery:
+def _started(
+    frame: DataFrame, checkpoint: str, process: Callable[[DataFrame, int], object], mode: str
+) -> StreamingQuery:
     return frame.writeStream.foreachBatch(process).outputMode(mode).option("checkpointLocation", checkpoint).start()
 
 
@@ -146,9 +148,10 @@ def _decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ]
     )
     for batch in batches:
-        events = [e for e in bar_events(pa.Table.from_batches([batch])) if isinstance(e.said, BarTrade)]
-        rows = [(e.ticker, e.said.time_ns // 1000, e.said.number, e.said.price, e.said.amount) for e in events]
-        columns = list(zip(*rows, strict=True)) if rows else [[]] * len(schema)
+        told = ((event.ticker, event.said) for event in bar_events(pa.Table.from_batches([batch])))
+        trades = [(ticker, said) for ticker, said in told if isinstance(said, BarTrade)]
+        rows = [(ticker, said.time_ns // 1000, said.number, said.price, said.amount) for ticker, said in trades]
+        columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
         yield pa.RecordBatch.from_arrays(
             [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema
         )
@@ -164,7 +167,7 @@ def _median_ms(query: StreamingQuery, report: Report, way: str, *, batches: int)
     warm = progress[batches // 3 :]
     took = [p["durationMs"]["triggerExecution"] for p in warm]
     inside = [p["durationMs"].get("addBatch", 0) for p in warm]
-    median = statistics.median(took)
+    median = float(statistics.median(took))
     report.add(
         way, batch_ms=int(median), worst_ms=max(took), add_batch_ms=int(statistics.median(inside)), batches=len(warm)
     )

@@ -153,8 +153,10 @@ def _spark_writer(report: Report, name: str, options: str, records: list[bytes])
 
 
 def _spark_process(folder: str, options: str, *paths: str) -> dict[str, Any]:
+    from relay.observability import Counters
     from relay.tables.writer import open_writable_tables
     from spark_jobs.jobs.history.batch import MicroBatch
+    from spark_jobs.jobs.history.contradictions import ContradictionLog
     from spark_jobs.jobs.history.writers import SparkBarsWriter
     from spark_jobs.jobs.session import open_session
     from tests.support.spark import job_settings
@@ -164,7 +166,7 @@ def _spark_process(folder: str, options: str, *paths: str) -> dict[str, Any]:
     open_writable_tables(settings.tables())
     session = open_session(settings, name="bench")
     found: dict[str, Any] = {"session_s": round(time.perf_counter() - started, 1), "merges": []}
-    writer, kept = SparkBarsWriter(settings.catalog_name), _OFFSETS
+    writer, kept = SparkBarsWriter(settings.catalog_name, ContradictionLog(Counters())), _OFFSETS
     for number, path in enumerate(paths):
         batch = MicroBatch(session.read.parquet(path), batch_id=number, in_driver=False)
         begun = time.perf_counter()

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import zmq
 
-from benchmarks.processes import cpu_seconds, endpoint, peer, running
+from benchmarks.processes import cpu_seconds, endpoint, peer, running, wait_for
 from benchmarks.report import Latency, Report
-from relay_client import Client, ClientSettings
+from relay_client import Client, ClientSettings, Tick
 from tests.support.platform import Platform
 
 __all__ = ["run"]
@@ -22,6 +22,8 @@ __all__ = ["run"]
 _SYMBOLS = ("SOL/USDT", "DOGE/USDT", "PEPE/USDT", "XRP/ETH")
 _PARTS = ("simulation", "ingestor", "gateway", "manager", "kafka", "history")
 _GOAL_P99_US = 2_000
+_COMPARED_RATE = 5_000
+_WAYS = {"shared memory": {"transport": "shm"}, "shared memory, spinning": {"transport": "shm", "idle": "spin"}}
 
 
 def run(*, quick: bool) -> Report:
@@ -39,12 +41,18 @@ def run(*, quick: bool) -> Report:
             for rate, seconds in plan.items():
                 _drive(platform, rate)
                 ours = _platform(report, platform, rate, seconds)
+                if rate == _COMPARED_RATE:
+                    for way, how in _WAYS.items():
+                        shared = _platform(report, platform, rate, seconds, way=way, **how)
+                        for percentile in (50, 99):
+                            ratio = shared.p_us(percentile) / max(1, ours.p_us(percentile))
+                            report.ratio(f"p{percentile}_by_{way}_to_tcp_at_{rate}_a_second", ratio)
                 plain = _plain(report, platform, rate, seconds, folder=Path(name))
                 _drive(platform, 0)
                 for percentile in (50, 99):
                     ratio = ours.p_us(percentile) / max(1, plain.p_us(percentile))
                     report.ratio(f"p{percentile}_to_plain_at_{rate}_a_second", ratio)
-                if rate == 5_000:
+                if rate == _COMPARED_RATE:
                     report.ratio("p99_at_5000_to_2_ms", ours.p_us(99) / _GOAL_P99_US, goal_max=1.0)
         finally:
             platform.close()
@@ -60,13 +68,14 @@ def _drive(platform: Platform, rate: int) -> None:
     platform.simulation("/control/drive", order)
 
 
-def _platform(report: Report, platform: Platform, rate: int, seconds: int) -> Latency:
+def _platform(report: Report, platform: Platform, rate: int, seconds: int, *, way: str = "tcp", **how: str) -> Latency:
     settings = ClientSettings(
         host="127.0.0.1", request_port=platform.ports["request"], subscribe_port=platform.ports["subscribe"]
-    )
+    ).model_copy(update={"transport": "tcp", **how})
     latency, received = Latency(), 0
     with Client(settings=settings) as client:
         subscription = client.subscribe([f"{symbol}.BINANCE" for symbol in _SYMBOLS], timeout=60, numbers="scaled")
+        wait_for(lambda: subscription.transport == settings.transport, what=f"data by {settings.transport}")
         feed = iter(subscription)
         for _ in range(2 * rate):  # warms up: sockets, first batches, the archive
             next(feed)
@@ -74,16 +83,18 @@ def _platform(report: Report, platform: Platform, rate: int, seconds: int) -> La
         end = began + seconds
         while time.monotonic() < end:
             tick = next(feed)
+            if not isinstance(tick, Tick):
+                continue
             latency.record_ns(time.time_ns() - tick.received_ns)
             received += 1
         took, after = time.monotonic() - began, _cpu(platform)
         counters = subscription.counters()
         subscription.close()
     lost = int(counters["lost"]) + int(counters["overrun"])
-    report.add(f"platform, {rate:,} a second", **latency.row(), per_second=int(received / took), lost=lost)
+    report.add(f"platform, {way}, {rate:,} a second", **latency.row(), per_second=int(received / took), lost=lost)
     if received:
         costs = {name: round((after[name] - before[name]) * 1e6 / received, 1) for name in before}
-        report.notes[f"processor time a tick at {rate:,} a second, µs"] = costs
+        report.notes[f"processor time a tick by {way} at {rate:,} a second, µs"] = costs
     return latency
 
 

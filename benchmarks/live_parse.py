@@ -1,4 +1,4 @@
-"""How many trades a second does one core read off each exchange's socket messages, exactly?"""
+"""How many trades a second does one core read off each exchange's socket messages, exactly, and Binance's in SBE?"""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from ingestors.exchanges.live.coinbase import CoinbaseProtocol
 from ingestors.exchanges.live.coinbase_advanced import CoinbaseAdvancedProtocol
 from ingestors.exchanges.live.kraken import KrakenProtocol
 from ingestors.exchanges.live.port import LiveProtocol
+from ingestors.simulation.binance_sbe_socket import trades_event
+from ingestors.simulation.market_feed import MarketFeed
+from ingestors.simulation.records import Listing as SimulatedListing
+from ingestors.simulation.records import Trade
+from ingestors.simulation.replay import Recording
 from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import parse_iso_ns
 
@@ -23,6 +28,10 @@ __all__ = ["run"]
 _GOAL_PER_SECOND = 50_000
 _ROUNDS = 5
 _UUID = "132fb6ae-456b-4654-b4e0-d681ac05cea1"
+
+_TIME_US = 1_633_998_512_000_000
+_SOURCE = SimulatedListing("NKN/USDT", 8, 8, 0)
+_FEED = MarketFeed("NKNUSDT", Recording(ticker=parse_ticker("NKN/USDT.BINANCE"), listing=_SOURCE, end_ns=1, trades=()))
 
 Plain = Callable[[bytes], list[tuple[object, ...]]]
 
@@ -48,7 +57,34 @@ def run(*, quick: bool) -> Report:
         report.add(f"{name}, json.loads and Decimal", trades_per_second=int(trades / plain_s))
         report.ratio(f"time_{name}_to_plain".replace(" ", "_"), ours_s / plain_s)
         report.ratio(f"goal_{name}".replace(" ", "_"), _GOAL_PER_SECOND * ours_s / trades, goal_max=1.0)
+    for each in (1, 5):
+        _add_sbe(report, count // each, each)
     return report
+
+
+def _add_sbe(report: Report, messages: int, each: int) -> None:
+    """The same trades as SBE and as JSON, by the two protocols of the adapter; JSON has a message for each trade.
+
+    Nothing where the accelerator is not installed.
+    """
+    try:
+        from ingestors.exchanges.live.binance_sbe import BinanceSbeProtocol
+    except ImportError:
+        return
+
+    ticker, step = parse_ticker("NKN/USDT.BINANCE"), Decimal("0.00001")
+    listing = Listing(ticker, "NKNUSDT", price_increment=step, amount_increment=Decimal(1))
+    instants = [range(n * each, (n + 1) * each) for n in range(messages)]
+    binary = [_binary(numbers) for numbers in instants]
+    texts = [_single(n, numbers[0]) for numbers in instants for n in numbers]
+    times: dict[str, list[float]] = {"SBE": [], "JSON": []}
+    for _ in range(_ROUNDS):
+        times["SBE"].append(_timed(lambda: _ours(_subscribed(BinanceSbeProtocol(), listing), binary)))
+        times["JSON"].append(_timed(lambda: _ours(_subscribed(BinanceProtocol(), listing), texts)))
+    for name, taken in times.items():
+        report.add(f"Binance {name}, {each} an instant", trades_per_second=int(messages * each / min(taken)))
+    report.ratio(f"time_Binance_SBE_to_JSON_{each}_an_instant", min(times["SBE"]) / min(times["JSON"]))
+    report.ratio(f"bytes_Binance_SBE_to_JSON_{each}_an_instant", sum(map(len, binary)) / sum(map(len, texts)))
 
 
 def _ours(protocol: LiveProtocol, texts: Sequence[bytes]) -> None:
@@ -128,6 +164,22 @@ def _binance(n: int) -> bytes:
         f'"p":"0.35{n % 1000:03d}000","q":"{n % 977 + 1}.00000000","f":{n},"l":{n},"T":{1633998512000 + n},'
         f'"m":{"true" if n % 2 else "false"},"M":true}}}}'
     ).encode()
+
+
+def _single(n: int, instant: int) -> bytes:
+    """A single trade in JSON, in the shape that the adapter asks for."""
+    return (
+        f'{{"stream":"nknusdt@trade","data":{{"e":"trade","E":{_TIME_US + instant},"s":"NKNUSDT","t":{n},'
+        f'"p":"0.35{n % 1000:03d}000","q":"{n % 977 + 1}.00000000","T":{_TIME_US + instant},'
+        f'"m":{"true" if n % 2 else "false"},"M":true}}}}'
+    ).encode()
+
+
+def _binary(numbers: range) -> bytes:
+    """The same trades in one message."""
+    trades = [Trade(n, 0, 35_000_000 + n % 1000 * 1_000, (n % 977 + 1) * 10**8, n % 2 == 0) for n in numbers]
+    time_us = _TIME_US + numbers[0]
+    return bytes(trades_event(_FEED, trades, event_us=time_us, time_us=time_us))
 
 
 def _kraken(numbers: range) -> bytes:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import zmq
@@ -26,7 +27,7 @@ def echo(endpoint: str, durable: str = "") -> None:
         connection = sqlite3.connect(Path(folder) / "echo.sqlite", isolation_level=None)
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "CREATE TABLE t (body BLOB)"):
             connection.execute(statement)
-        router = zmq.Context.instance().socket(zmq.ROUTER)
+        router: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
         router.bind(endpoint)
         while True:
             frames = router.recv_multipart()
@@ -37,7 +38,7 @@ def echo(endpoint: str, durable: str = "") -> None:
 
 def proxy(incoming: str, outgoing: str) -> None:
     """libzmq's own proxy between XSUB and XPUB."""
-    context = zmq.Context.instance()
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
     xsub, xpub = context.socket(zmq.XSUB), context.socket(zmq.XPUB)
     for socket in (xsub, xpub):
         socket.setsockopt(zmq.SNDHWM, 1_000_000)
@@ -49,7 +50,7 @@ def proxy(incoming: str, outgoing: str) -> None:
 
 def sink(endpoint: str, report_to: str, topic: str, sockets: str) -> None:
     """Subscribers of one topic; says how many messages all of them together have received at each end marker."""
-    context = zmq.Context.instance()
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
     report = context.socket(zmq.PUSH)
     report.connect(report_to)
     subscribers = []
@@ -88,7 +89,8 @@ def pulse(publish_to: str, subscribe_at: str, asked_at: str, per_second: str) ->
 
     Latencies are microseconds from the moment a message was due, so that a sender that is held up hides nothing.
     """
-    context, topic = zmq.Context.instance(), b"PULSE/USDT.BINANCE|tick"
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+    topic = b"PULSE/USDT.BINANCE|tick"
     publisher, subscriber, asked = context.socket(zmq.PUB), context.socket(zmq.SUB), context.socket(zmq.REP)
     publisher.connect(publish_to)
     subscriber.subscribe(topic)
@@ -119,7 +121,8 @@ def pulse(publish_to: str, subscribe_at: str, asked_at: str, per_second: str) ->
 def main(name: str, *arguments: str) -> None:
     """Run one peer until it is killed, or until the process that started it is gone."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    {"echo": echo, "proxy": proxy, "sink": sink, "pulse": pulse}[name](*arguments)
+    peers: dict[str, Callable[..., None]] = {"echo": echo, "proxy": proxy, "sink": sink, "pulse": pulse}
+    peers[name](*arguments)
 
 
 def _end_with_parent() -> None:

@@ -37,7 +37,7 @@ class _Forward(WSListener):
 
 
 async def _run(url: str, publish_to: str) -> None:
-    publisher = zmq.Context.instance().socket(zmq.PUB)
+    publisher: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PUB)
     publisher.setsockopt(zmq.SNDHWM, 1_000_000)
     publisher.connect(publish_to)
     transport, _ = await ws_connect(lambda: _Forward(publisher), url)

@@ -113,7 +113,7 @@ def _check(answer: list[bytes]) -> None:
 
 
 def _dealer(where: str) -> zmq.Socket[bytes]:
-    dealer = zmq.Context.instance().socket(zmq.DEALER)
+    dealer: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
     dealer.linger, dealer.rcvtimeo = 0, _WAIT_MS
     dealer.connect(where)
     return dealer

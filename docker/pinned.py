@@ -23,7 +23,8 @@ def pinned(extras: Iterable[str], *, root: Path = _ROOT) -> list[str]:
     """Return ``name[extras]==version ; marker`` of every direct requirement of the library and its extras.
 
     Args:
-        extras: of ``market-relay``; ``client`` adds what the SDK needs, ``build`` what makes wheels.
+        extras: of ``market-relay``; ``client`` adds what the SDK needs, ``build`` what makes wheels, and
+            ``accelerator`` what makes that of the accelerator, where it is there.
         root: folder with ``pyproject.toml`` and ``requirements.lock``.
 
     Raises:
@@ -32,10 +33,13 @@ def pinned(extras: Iterable[str], *, root: Path = _ROOT) -> list[str]:
     library = tomllib.loads((root / "pyproject.toml").read_text())
     project = library["project"]
     client = tomllib.loads((root / "clients" / "python" / "pyproject.toml").read_text())["project"]
+    path = root / "accelerator" / "pyproject.toml"
+    accelerator = tomllib.loads(path.read_text()) if path.exists() else {}
     groups: dict[str, list[str]] = {
         **project["optional-dependencies"],
         "client": client["dependencies"],
         "build": library["build-system"]["requires"],
+        "accelerator": accelerator["build-system"]["requires"] if accelerator else [],
     }
     locked: dict[str, list[str]] = {}
     for name, rest in _LOCKED.findall((root / "requirements.lock").read_text()):

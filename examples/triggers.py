@@ -1,4 +1,4 @@
-"""Waits until a price crosses a level: ``python examples/triggers.py TICKER LEVEL``."""
+"""Waits until a price crosses a level, else the last close: ``python examples/triggers.py TICKER LEVEL``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import sys
 from relay_client import Client, when
 
 
-def main(ticker: str = "BTC/USDT.BINANCE", level: str = "50000") -> None:
+def main(ticker: str = "BTC/USDT.BINANCE", level: str = "") -> None:
     """Register a one-shot trigger, wait for its firing, and print what matched."""
     with Client() as client:
+        level = level or str(client.history(ticker, last="10m").tail(1)[0].close)
         trigger = client.triggers.register(when(ticker).crosses(level), one_shot=True)
         print(f"waiting for {ticker} to cross {level} (trigger {trigger.trigger_id})")
         try:

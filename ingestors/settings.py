@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
@@ -59,7 +59,18 @@ class IngestorSettings(ApplicationSettings):
     coinbase_socket_url: str = "wss://ws-feed.exchange.coinbase.com"
     coinbase_advanced_socket_url: str = "wss://advanced-trade-ws.coinbase.com"
     binance_stream: Literal["trade", "aggTrade"] = "trade"
-    """Single trades, or aggregates with ids of their own where single ones are not to be had."""
+    """Single trades, or aggregates with ids of their own where single ones are not to be had.
+
+    All ingestors of the exchange need the same, also later ones: a ticker's log goes on by the ids that it has.
+    """
+    binance_transport: Literal["json", "sbe"] = "json"
+    """How Binance's live trades come: JSON, or Simple Binary Encoding, which needs a key and the accelerator.
+
+    Both have the same single trades and ids, so it may be changed at any time; aggregates come as JSON only.
+    """
+    binance_api_key: SecretStr = SecretStr("")
+    """An Ed25519 key of any account, without permissions; sent to ``binance_sbe_socket_url`` alone."""
+    binance_sbe_socket_url: str = "wss://stream-sbe.binance.com"
     socket_tickers_max: int = Field(default=200, ge=1, le=1_024)
     """Markets on one connection, when the exchange allows as many."""
     socket_message_bytes_max: int = Field(default=4 * 1024 * 1024, ge=64 * 1024, le=256 * 1024 * 1024)

@@ -122,6 +122,7 @@ class Worker:
             "free_slots": self._counters.get("slots.free"),
             "running_jobs": self._counters.get("jobs.running"),
             "live_tickers": self._counters.get("live.tickers"),
+            "feeds": {} if self._desk is None else dict(self._desk.feeds),
             "exchanges": {name: x.adapter.capabilities.fidelity.value for name, x in self._exchanges.items()},
         }
 

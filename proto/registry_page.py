@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from relay.protocol.codes import ErrorCode, RejectReason
 from relay.protocol.envelope import encode, encode_record
-from relay.protocol.registry import RETIRED_IDS, Channel, channel_types
+from relay.protocol.registry import RETIRED_IDS, SBE_IDS, SYMBOL_DEFINITION_ID, Channel, channel_types
 
 PROTO = Path(__file__).resolve().parent
 TEXTS = {"ticker": "BTC/USDT.BINANCE", "exchange": "BINANCE", "topic": "BTC/USDT.BINANCE|tick", "volume": "0.0000001"}
@@ -35,7 +35,17 @@ def registry_page() -> str:
         found = ", ".join(f"0x{i:02X} {c.__name__}" for i, c in sorted(channel_types(channel).items()))
         lines.append(f"| {channel} | {found} |")
     retired = ", ".join(f"0x{i:02X}" for i in sorted(RETIRED_IDS))
-    lines += ["", f"Retired (answered with UNSUPPORTED): {retired}.", "", "## Error codes", ""]
+    lines += ["", f"Retired (answered with UNSUPPORTED): {retired}.", ""]
+    names = channel_types(Channel.MARKET_DATA)
+    templates = ", ".join(f"{int(i)} {names[i].__name__}" for i in SBE_IDS)
+    lines += [
+        "## Template ids of version 0x02",
+        "",
+        f"{templates}, {SYMBOL_DEFINITION_ID} SymbolDefinition ([0018](0018-market-data-in-sbe.md)).",
+        "",
+        "## Error codes",
+        "",
+    ]
     lines += [f"- `{code}`" for code in ErrorCode]
     lines += ["", "## Reject reasons", "", "Counted as `rejected.{reason}`.", ""]
     lines += [f"- `{reason}`" for reason in RejectReason]

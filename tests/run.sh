@@ -1,20 +1,25 @@
 #!/bin/sh
-# All tests in two runs side by side: much of the time they wait for brokers and sessions to start. Paths in the arguments: one run.
+# All tests in three runs side by side: much of the time they wait for brokers and sessions to start. Paths in the arguments: one run.
 set -u
 pytest=$1
 shift
 case "$*" in
 *tests/*) exec "$pytest" "$@" ;;
 esac
-said=$(mktemp)
-trap 'rm -f "$said"' EXIT
-"$pytest" "$@" tests/unit tests/tidy tests/conformance tests/integration \
-    --ignore=tests/integration/spark_jobs --ignore=tests/integration/live --ignore=tests/integration/benchmarks >"$said" 2>&1 &
-other=$!
-trap 'kill -INT "$other" 2>/dev/null; wait "$other"; rm -f "$said"' INT TERM
-"$pytest" "$@" tests/e2e tests/integration/spark_jobs tests/integration/live tests/integration/benchmarks
-first=$?
-wait "$other"
-second=$?
-cat "$said"
-[ "$first" -eq 0 ] && [ "$second" -eq 0 ]
+said=$(mktemp -d)
+trap 'rm -rf "$said"' EXIT
+# What a shell starts in the background ignores Ctrl-C, and so would all that it starts. A session of its own: told by the
+# terminal and by this script, a lane would hear it twice, and the second one cuts short how it ends its brokers.
+lane() { exec env --default-signal=INT setsid "$pytest" "$@"; }
+(lane "$@" tests/unit tests/tidy tests/conformance >"$said/pure" 2>&1) &
+pure=$!
+(lane "$@" tests/integration --ignore=tests/integration/spark_jobs --ignore=tests/integration/live \
+    --ignore=tests/integration/benchmarks >"$said/parts" 2>&1) &
+parts=$!
+trap 'kill -INT "$pure" "$parts" 2>/dev/null; wait "$pure" "$parts"; exit 130' HUP INT TERM
+failed=0
+env --default-signal=INT "$pytest" "$@" tests/e2e tests/integration/spark_jobs tests/integration/live tests/integration/benchmarks || failed=1
+wait "$pure" || failed=1
+wait "$parts" || failed=1
+cat "$said/pure" "$said/parts"
+exit "$failed"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ingestors.engine.bars_reader import BarsWanted
@@ -42,22 +44,35 @@ def open_ccxt(exchange: str) -> CcxtAdapter:
     Raises:
         SettingsError: MISSING_EXTRA when ccxt is not installed, UNKNOWN_EXCHANGE when it knows no such exchange.
     """
+    exchange_id = exchange.lower()
+    unknown = SettingsError(
+        f"expected BINANCE, KRAKEN, COINBASE or an exchange that ccxt knows, got {exchange}",
+        code=ErrorCode.UNKNOWN_EXCHANGE,
+    )
     try:
+        # Importing it takes ten seconds: a misspelt name is told before.
+        if not _is_there(exchange_id):
+            raise unknown
         module: Any = importlib.import_module("ccxt.async_support")
     except ImportError as error:
         raise SettingsError(
             f"{exchange} is served through ccxt, which is not installed; install the extra market-relay[ccxt]",
             code=ErrorCode.MISSING_EXTRA,
         ) from error
-    exchange_id = exchange.lower()
     if exchange_id not in module.exchanges:
-        raise SettingsError(
-            f"expected BINANCE, KRAKEN, COINBASE or an exchange that ccxt knows, got {exchange}",
-            code=ErrorCode.UNKNOWN_EXCHANGE,
-        )
+        raise unknown
     client: Any = getattr(module, exchange_id)({"enableRateLimit": True})
     keep_numbers_as_text(client)
     return CcxtAdapter(client, exchange=exchange)
+
+
+def _is_there(exchange_id: str) -> bool:
+    """Return whether ccxt has a module of that name; it has one for each exchange."""
+    found = importlib.util.find_spec("ccxt")
+    if found is None:
+        raise ImportError("ccxt")
+    places = [Path(f, "async_support", f"{exchange_id}.py") for f in found.submodule_search_locations or ()]
+    return exchange_id.isidentifier() and any(place.is_file() for place in places)
 
 
 def keep_numbers_as_text(client: Any) -> None:

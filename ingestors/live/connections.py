@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import structlog
 
@@ -50,6 +50,7 @@ class LiveConnections:
         look: asks REST for a silent market's newest trade; None to trust silence.
         rules: bounds of the plan.
         bounds: of each connection.
+        headers: of each handshake.
     """
 
     def __init__(
@@ -65,10 +66,11 @@ class LiveConnections:
         look: LookNewest | None = None,
         rules: PlanRules | None = None,
         bounds: SocketBounds | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self._exchange, self._base_url, self._clock = exchange, base_url.rstrip("/"), clock
         self._counters, self._deliver, self._look = counters, deliver, look
-        self._bounds = bounds or SocketBounds()
+        self._bounds, self._headers = bounds or SocketBounds(), headers
         self._plan = ConnectionPlan(make_protocol, rules=rules or PlanRules(), jitter=jitter)
         self._prefix = f"live.{exchange.lower()}"
         self._messages_name = f"{self._prefix}.messages"
@@ -174,7 +176,11 @@ class LiveConnections:
         socket = LiveSocket(number, self, wall_ns=self._clock.wall_ns, bounds=self._bounds)
         try:
             outcome = await open_socket(
-                socket, self._base_url + command.path, wall_ns=self._clock.wall_ns(), bounds=self._bounds
+                socket,
+                self._base_url + command.path,
+                wall_ns=self._clock.wall_ns(),
+                bounds=self._bounds,
+                headers=self._headers,
             )
         except asyncio.CancelledError:
             socket.close()

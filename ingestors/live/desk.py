@@ -59,11 +59,13 @@ class LiveMarket:
 
     Attributes:
         find: looks a listing up by ticker; raises ``RelayError`` when it is unknown or the exchange is away.
+        feed: how trades come and whose ids they have, such as ``sbe trade`` or ``json aggTrade``.
     """
 
     connections: LiveConnectionsPort
     filler: TradeFiller
     find: Callable[[str], Awaitable[Listing]]
+    feed: str = "json trade"
 
 
 class LiveDesk:
@@ -93,6 +95,11 @@ class LiveDesk:
         self._feeds: dict[str, FeedRuntime] = {}
         self._refused: dict[str, asyncio.Future[Refused]] = {}
         self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def feeds(self) -> Mapping[str, str]:
+        """How the trades of each exchange come and whose ids they have."""
+        return {name: market.feed for name, market in self._markets.items()}
 
     def start(self) -> None:
         """Begin to forward what waits for the log, also from before a restart; inside the running loop."""

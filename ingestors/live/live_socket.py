@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +17,7 @@ __all__ = ["LiveSocket", "SocketBounds", "SocketOwner", "open_socket"]
 
 _OPEN_SECONDS = 15
 _CLOSE_SECONDS = 1
+_WHOLE = (WSMsgType.TEXT, WSMsgType.BINARY)
 _GOING = (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION)
 _QUIET = logging.getLogger(f"{__name__}.frames")
 _QUIET.addHandler(logging.NullHandler())
@@ -80,7 +81,7 @@ class LiveSocket(WSListener):
         kind = frame.msg_type
         is_whole = frame.fin and not self._parts and not frame.rsv1
         # The library lets a frame over the bound pass when it is in its buffer already.
-        if kind == WSMsgType.TEXT and is_whole and frame.payload_size <= self._bounds.message_bytes_max:
+        if kind in _WHOLE and is_whole and frame.payload_size <= self._bounds.message_bytes_max:
             self._owner.socket_message(self._number, frame.get_payload_as_bytes(), received_ns)
         elif kind in _GOING:
             self._take_part(transport, frame, received_ns)
@@ -143,7 +144,9 @@ async def _ended(transport: WSTransport) -> None:
         await transport.wait_disconnected()
 
 
-async def open_socket(socket: LiveSocket, url: str, *, wall_ns: int, bounds: SocketBounds) -> Outcome | None:
+async def open_socket(
+    socket: LiveSocket, url: str, *, wall_ns: int, bounds: SocketBounds, headers: Mapping[str, str] | None = None
+) -> Outcome | None:
     """Connect a socket; None when it is up, else what the exchange or the network answered.
 
     Args:
@@ -151,6 +154,7 @@ async def open_socket(socket: LiveSocket, url: str, *, wall_ns: int, bounds: Soc
         url: ``ws`` or ``wss``.
         wall_ns: for dates in headers.
         bounds: of the connection.
+        headers: of the handshake; they may hold a key, so a redirect to elsewhere is not followed with them.
     """
     try:
         async with asyncio.timeout(_OPEN_SECONDS):
@@ -160,7 +164,8 @@ async def open_socket(socket: LiveSocket, url: str, *, wall_ns: int, bounds: Soc
                 websocket_handshake_timeout=_OPEN_SECONDS,
                 max_frame_size=bounds.message_bytes_max,
                 enable_auto_pong=True,
-                max_redirects=2,
+                extra_headers=headers,
+                max_redirects=0 if headers else 2,
                 logger_name=_QUIET,
             )
     except WSHandshakeError as error:

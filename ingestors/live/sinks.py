@@ -9,8 +9,8 @@ import structlog
 
 from relay.observability import Counters
 from relay.protocol.envelope import VERSION_FRAME
+from relay.protocol.topics import RING_TOPIC
 from relay.transport import (
-    RING_TOPIC,
     ConnectionWatch,
     Context,
     RingWriter,
@@ -25,6 +25,8 @@ from relay.transport import (
 __all__ = ["PublisherSink", "TickSink"]
 
 _LOOK_NS = 1_000_000_000
+_OFFERED_MAX = 8
+"""Rings that one relay's connection offers: one, and those of earlier starts that it has not taken back yet."""
 _LOG = structlog.get_logger(__name__)
 
 
@@ -118,6 +120,8 @@ class _Link:
     ) -> None:
         self._counters, self._epoch, self._shared_memory = counters, epoch, shared_memory
         self._ring: RingWriter | None = None
+        self._ring_topic = b""
+        self._offered: list[bytes] = []
         self._socket = open_socket(context, SocketKind.XPUB, limits=limits)
         try:
             self._watch = ConnectionWatch(self._socket, endpoint)
@@ -143,7 +147,7 @@ class _Link:
             if len(frames) == 1 and frames[0][1:].startswith(RING_TOPIC):
                 self._told(frames[0][1:], is_on=frames[0][:1] == b"\x01")
         if self._ring is not None and (is_due or not self._ring.is_read) and not self._ring.look():
-            self._end_ring()
+            self._forget(self._ring_topic)
         if is_due and self._watch.turn(now_ns):
             self._counters.add("live.publish.redialled")
 
@@ -154,18 +158,36 @@ class _Link:
         self._socket.close(200)
 
     def _told(self, topic: bytes, *, is_on: bool) -> None:
-        self._end_ring()
-        if not is_on or self._shared_memory is None:
-            return
-        try:
-            self._ring = RingWriter(topic, writer_epoch=self._epoch, folder=self._shared_memory)
+        if not is_on:
+            self._forget(topic)
+        elif self._shared_memory is not None and topic not in self._offered and len(self._offered) < _OFFERED_MAX:
+            self._offered.append(topic)
+            self._open_ring()
+
+    def _forget(self, topic: bytes) -> None:
+        """A relay takes its offer back, or its ring is of no use any more: another one that was offered may be."""
+        if topic in self._offered:
+            self._offered.remove(topic)
+        if topic == self._ring_topic:
+            self._end_ring()
+            self._open_ring()
+
+    def _open_ring(self) -> None:
+        """Open the ring that was offered last, unless there is one: a ring that works is not given up for another."""
+        for topic in reversed(self._offered) if self._ring is None else ():
+            try:
+                self._ring = RingWriter(topic, writer_epoch=self._epoch, folder=self._shared_memory or "")
+            except LookupError as error:
+                # The relay is on another host, or in another container: the socket serves it.
+                self._counters.add("live.rings.refused")
+                _LOG.info("ring_not_opened", relay=topic.decode(errors="replace"), reason=str(error))
+                continue
+            self._ring_topic = topic
             _LOG.info("ring_opened", relay=topic.decode(errors="replace"))
-        except LookupError as error:
-            # The relay is on another host, or in another container: the socket serves it.
-            self._counters.add("live.rings.refused")
-            _LOG.info("ring_not_opened", relay=topic.decode(errors="replace"), reason=str(error))
+            return
 
     def _end_ring(self) -> None:
+        self._ring_topic = b""
         ring, self._ring = self._ring, None
         if ring is not None:
             ring.close()

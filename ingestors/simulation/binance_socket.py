@@ -119,6 +119,10 @@ class BinanceSession(SocketSession):
         event = {"e": "serverShutdown", "E": moment.now_ns // self._unit_ns}
         return [msgspec.json.encode({"stream": "!serverShutdown", "data": event} if self._is_wrapped else event)]
 
+    def has_stream(self, name: str) -> bool:
+        """Return whether a stream is subscribed."""
+        return name in self._streams
+
     def left(self) -> None:
         """Leave every market."""
         for feed in self._feeds.values():

@@ -7,9 +7,20 @@ from dataclasses import dataclass
 from ingestors.simulation.records import Listing
 from relay.protocol.times import parse_iso_ns
 
-__all__ = ["BINANCE", "COINBASE", "COINBASE_ADVANCED", "EXCHANGES", "KRAKEN", "MODEL_MARKETS", "ModelMarket"]
+__all__ = [
+    "BINANCE",
+    "BINANCE_SBE",
+    "COINBASE",
+    "COINBASE_ADVANCED",
+    "EXCHANGES",
+    "KRAKEN",
+    "MODEL_MARKETS",
+    "ModelMarket",
+]
 
 BINANCE = "binance"
+BINANCE_SBE = "binance-sbe"
+"""Binance's binary streams: sockets of their own over the markets and faults of :data:`BINANCE`."""
 KRAKEN = "kraken"
 COINBASE = "coinbase"
 COINBASE_ADVANCED = "coinbase-advanced"

@@ -10,6 +10,7 @@ Base URLs, each in place of the real one:
 and ``http://127.0.0.1:PORT/control`` for faults, requests seen and health. Base URLs of the sockets:
 
 - ``ws://127.0.0.1:PORT/binance-ws`` for ``wss://data-stream.binance.vision``
+- ``ws://127.0.0.1:PORT/binance-sbe-ws`` for ``wss://stream-sbe.binance.com``, with the key ``simulated-key``
 - ``ws://127.0.0.1:PORT/kraken-ws/v2`` for ``wss://ws.kraken.com/v2``
 - ``ws://127.0.0.1:PORT/coinbase-ws`` for ``wss://ws-feed.exchange.coinbase.com``
 - ``ws://127.0.0.1:PORT/coinbase-advanced-ws`` for ``wss://advanced-trade-ws.coinbase.com``

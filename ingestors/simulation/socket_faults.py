@@ -34,7 +34,7 @@ class SocketFaultKind(StrEnum):
     ZERO_PRICE = "zero_price"
     """The trade comes with price 0."""
     BAD_JSON = "bad_json"
-    """The trade's message is text that is no JSON."""
+    """The trade's message is text that is no JSON; a binary one names another schema."""
     TRUNCATED = "truncated"
     """Half of the trade's message."""
     SNAPSHOT = "snapshot"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["PING", "PONG", "TEXT", "frame"]
+__all__ = ["BINARY", "PING", "PONG", "TEXT", "frame"]
 
-TEXT, PING, PONG = 0x81, 0x89, 0x8A
+TEXT, BINARY, PING, PONG = 0x81, 0x82, 0x89, 0x8A
 """First byte: the final fragment of such a message."""
 _SHORT_MAX, _MEDIUM_MAX = 125, 0xFFFF
-_SHORT_HEADS = {kind: [bytes((kind, length)) for length in range(_SHORT_MAX + 1)] for kind in (TEXT, PING, PONG)}
+_SHORT_HEADS = {
+    kind: [bytes((kind, length)) for length in range(_SHORT_MAX + 1)] for kind in (TEXT, BINARY, PING, PONG)
+}
 
 
 def frame(kind: int, payload: bytes) -> bytes:

@@ -10,7 +10,7 @@ from typing import Protocol
 from ingestors.simulation.bent_trades import Batch, TradeBender
 from ingestors.simulation.market_feed import MarketFeed
 from ingestors.simulation.socket_faults import SocketFaultBook, SocketFaultKind
-from ingestors.simulation.socket_values import ABRUPT, Close, Moment, SocketLimits, SocketSession, ToSend
+from ingestors.simulation.socket_values import ABRUPT, Binary, Close, Moment, SocketLimits, SocketSession, ToSend
 
 __all__ = ["Line", "SocketHub"]
 
@@ -199,5 +199,12 @@ def _spoiled(texts: Sequence[bytes], kind: SocketFaultKind | None) -> list[bytes
     if kind == _KIND.DROP:
         return []
     if kind == _KIND.TRUNCATED:
-        return [text[: len(text) // 2] for text in texts]
-    return [b"{" + text.replace(b'":', b'"=') for text in texts]
+        return [type(text)(text[: len(text) // 2]) for text in texts]
+    return [_garbled(text) for text in texts]
+
+
+def _garbled(text: bytes) -> bytes:
+    """Return what nobody can read: no JSON, or a message of an unknown schema."""
+    if isinstance(text, Binary):
+        return Binary(text[:4] + b"\xff\xff" + text[6:])
+    return b"{" + text.replace(b'":', b'"=')

@@ -10,9 +10,9 @@ from aiohttp import WSMsgType, web
 from ingestors.simulation.http_side import Clock, html_answer
 from ingestors.simulation.request_log import RequestLog, SeenRequest
 from ingestors.simulation.socket_faults import SocketFaultKind
-from ingestors.simulation.socket_frames import PING, PONG, TEXT, frame
+from ingestors.simulation.socket_frames import BINARY, PING, PONG, TEXT, frame
 from ingestors.simulation.socket_hub import SocketHub
-from ingestors.simulation.socket_values import ABRUPT, Close, Moment, Ping, SocketSession, ToSend
+from ingestors.simulation.socket_values import ABRUPT, Binary, Close, Moment, Ping, SocketSession, ToSend
 
 __all__ = ["MakeSession", "SocketSide"]
 
@@ -154,7 +154,7 @@ class _OpenLine:
         end: Close | None = None
         for item in items:
             if isinstance(item, bytes):
-                frames.append(frame(TEXT, item))
+                frames.append(frame(BINARY if isinstance(item, Binary) else TEXT, item))
             elif isinstance(item, Ping):
                 frames.append(frame(PING, item.payload))
             else:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
+from ingestors.simulation.binance_sbe_socket import KEY_HEADER, SIMULATED_KEY, BinanceSbeSession
 from ingestors.simulation.binance_socket import BinanceSession, binance_feeds
 from ingestors.simulation.coinbase_advanced_socket import CoinbaseAdvancedSession
 from ingestors.simulation.coinbase_socket import CoinbaseSession, coinbase_feeds
 from ingestors.simulation.http_side import Clock
 from ingestors.simulation.kraken_socket import KrakenSession
-from ingestors.simulation.listings import BINANCE, COINBASE, COINBASE_ADVANCED, KRAKEN
+from ingestors.simulation.listings import BINANCE, BINANCE_SBE, COINBASE, COINBASE_ADVANCED, KRAKEN
 from ingestors.simulation.market_feed import MarketFeed
 from ingestors.simulation.records import MarketSource
 from ingestors.simulation.request_log import RequestLog
@@ -24,13 +25,15 @@ __all__ = ["SOCKET_PATHS", "socket_side"]
 
 SOCKET_PATHS: Mapping[str, str] = {
     BINANCE: "/binance-ws",
+    BINANCE_SBE: "/binance-sbe-ws",
     KRAKEN: "/kraken-ws/v2",
     COINBASE: "/coinbase-ws",
     COINBASE_ADVANCED: "/coinbase-advanced-ws",
 }
 """Base path by exchange; below Binance's come ``/ws/<stream>…`` and ``/stream?streams=…``."""
 
-_TAILS = {BINANCE: ("/ws", "/ws/{streams:.+}", "/stream")}
+_SERVED_BY = {BINANCE: (BINANCE, BINANCE_SBE)}
+_TAILS = dict.fromkeys(_SERVED_BY[BINANCE], ("/ws", "/ws/{streams:.+}", "/stream"))
 _MICROSECOND_NS, _MILLISECOND_NS = 10**3, 10**6
 
 
@@ -65,9 +68,10 @@ def socket_side(
     hub = SocketHub(exchange, feeds, limits=limits, faults=faults)
     make = _maker(exchange, feeds, limits)
     side = SocketSide(hub, make, clock=clock, wall_clock=wall_clock, requests=requests)
-    base = SOCKET_PATHS[exchange]
-    for tail in _TAILS.get(exchange, ("", "/")):
-        root.router.add_get(base + tail, side.handler(base))
+    for name in _SERVED_BY.get(exchange, (exchange,)):
+        base = SOCKET_PATHS[name]
+        for tail in _TAILS.get(name, ("", "/")):
+            root.router.add_get(base + tail, side.handler(base))
     return side
 
 
@@ -84,7 +88,10 @@ def _maker(exchange: str, feeds: Mapping[str, MarketFeed], limits: SocketLimits)
         unit = request.query.get("timeUnit", "MILLISECOND").upper()
         if unit not in ("MILLISECOND", "MICROSECOND"):
             return web.json_response({"code": -1194, "msg": "Invalid time unit."}, status=400)
-        return BinanceSession(
+        is_binary = request.path.startswith(SOCKET_PATHS[BINANCE_SBE])
+        if is_binary and request.headers.get(KEY_HEADER) != SIMULATED_KEY:
+            return web.json_response({"code": -2015, "msg": "Invalid API-key."}, status=401)
+        return (BinanceSbeSession if is_binary else BinanceSession)(
             feeds,
             limits=limits,
             streams=[name for name in streams.split("/") if name],

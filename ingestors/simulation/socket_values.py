@@ -9,7 +9,7 @@ from typing import Protocol
 from ingestors.simulation.market_feed import MarketFeed
 from ingestors.simulation.records import Trade
 
-__all__ = ["ABRUPT", "Close", "Moment", "Ping", "SocketLimits", "SocketSession", "ToSend"]
+__all__ = ["ABRUPT", "Binary", "Close", "Moment", "Ping", "SocketLimits", "SocketSession", "ToSend"]
 
 ABRUPT = 1006
 """Stands for an end without a close frame, as clients report it; never on the wire."""
@@ -67,6 +67,12 @@ class Close:
     reason: str = ""
 
 
+class Binary(bytes):
+    """A message that goes out in a binary frame."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Ping:
     """Send a ping frame."""
@@ -75,7 +81,7 @@ class Ping:
 
 
 ToSend = bytes | Ping | Close
-"""A text message, a ping or the end."""
+"""A message (text unless it is :class:`Binary`), a ping or the end."""
 
 
 class SocketSession(Protocol):

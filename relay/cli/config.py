@@ -7,11 +7,11 @@ from importlib import import_module
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from relay.config.known import APPLICATIONS
 from relay.errors import SettingsError
+from relay.observability.console import table_console
 
 __all__ = ["command"]
 
@@ -47,4 +47,4 @@ def command(application: str, config: Path | None, as_json: bool) -> None:
     table = Table("key", "value", "from", "variable", "what it is")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    table_console().print(table)

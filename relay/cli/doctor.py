@@ -53,7 +53,7 @@ def command(fetch: bool, config: Path | None, as_json: bool) -> None:
         console = Console(highlight=False)
         for finding in findings:
             color = {"ok": "green", "absent": "yellow"}.get(finding.state, "red")
-            console.print(f"[{color}]{finding.state:8}[/{color}] {finding.name:12} {finding.text}")
+            console.print(f"[{color}]{finding.state:8}[/{color}] {finding.name:12} {finding.text}", soft_wrap=True)
     raise SystemExit(0 if all(finding.state in ("ok", "absent") for finding in findings) else 1)
 
 

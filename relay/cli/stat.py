@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
+
+from relay.observability.console import table_console
+from relay.observability.counters import shown_name
 
 __all__ = ["command"]
 
@@ -48,12 +52,21 @@ def command(
     source = _Source(data_folder, urls, wanted, match)
     found = source.read()
     if not watch:
-        click.echo(json.dumps(found)) if as_json else Console().print(_table(found, {}, 0.0))
+        click.echo(json.dumps(found)) if as_json else _show(found, match)
         raise SystemExit(0 if found else 1)
     try:
         _watch(source, found, interval, as_json=as_json)
     except KeyboardInterrupt:
         raise SystemExit(0) from None
+
+
+def _show(found: Mapping[str, Values], match: str | None) -> None:
+    if any(found.values()):
+        table_console().print(_table(found, {}, 0.0))
+    elif found:
+        click.echo(f"no counter's name has {match!r} in it" if match else "no part has counted anything yet", err=True)
+    else:
+        click.echo("nothing answers; start it with: relay up, or name a part's --url", err=True)
 
 
 class _Source:
@@ -157,6 +170,11 @@ def _table(parts: Mapping[str, Values], before: Mapping[str, Values], span_s: fl
     for part, values in parts.items():
         for name, value in sorted(values.items(), key=lambda one: (one[0] not in rates.get(part, {}), one[0])):
             rate = rates.get(part, {}).get(name)
-            row = [part, name, f"{value:,}"] + ([f"{rate:,.1f}" if rate is not None else ""] if before else [])
-            table.add_row(*row)
+            row: list[str | Text] = [_cell(part), _cell(name), f"{value:,}"]
+            table.add_row(*row, *([f"{rate:,.1f}" if rate is not None else ""] if before else []))
     return table
+
+
+def _cell(name: str) -> Text:
+    """Return a name as it is: brackets are no markup, and other processes may have written anything."""
+    return Text(shown_name(name, encoding=sys.stdout.encoding or "utf-8"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -21,6 +21,9 @@ from relay.config.known import CONFIG_FILE_VARIABLE, check_variables, nearest, r
 from relay.errors import SettingsError
 
 __all__ = ["ApplicationSettings", "load_settings"]
+
+_OFF = "off"
+"""No shared memory at all, to every part that reads ``shared_memory``."""
 
 
 class ApplicationSettings(BaseSettings):
@@ -39,6 +42,17 @@ class ApplicationSettings(BaseSettings):
     shared_memory: str = Field(
         "", description="folder for shared memory; empty: this user's own below /dev/shm; off: none"
     )
+
+    @field_validator("shared_memory")
+    @classmethod
+    def _check_shared_memory(cls, value: str) -> str:
+        if value.casefold() == _OFF:
+            return _OFF
+        if value and not Path(value).is_absolute():
+            raise ValueError(
+                f"expected the absolute path of a folder, off, or nothing for the usual one, got {value!r}"
+            )
+        return value
 
     @classmethod
     def settings_customise_sources(
@@ -93,7 +107,7 @@ def load_settings(
         raise SettingsError("settings do not fit: " + "; ".join(lines)) from None
     except ValueError as error:
         raise SettingsError(f"settings of {model.application} cannot be read: {error}") from error
-    return model.model_construct(_fields_set=values.model_fields_set, **dict(values))
+    return cast(SettingsT, model.model_construct(_fields_set=values.model_fields_set, **dict(values)))
 
 
 def _wrong(model: type[ApplicationSettings], error: ErrorDetails) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Command", "Publish", "Recheck", "SendToClient", "SendToManager", "Upstream"]
+__all__ = ["Broadcast", "Command", "Publish", "Recheck", "SendToClient", "SendToManager", "Upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,23 @@ class Upstream:
 
 
 @dataclass(frozen=True, slots=True)
+class Broadcast:
+    """Write a topic's messages into the clients' broadcast (or no longer).
+
+    Attributes:
+        is_sbe: in SBE. Said at every such demand, so that whoever joins is told the ticker's number.
+    """
+
+    topic: bytes
+    on: bool
+    is_sbe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Recheck:
-    """Ask the client XPUB whether anybody still holds a topic, and tell the engine by ``on_held``."""
+    """Ask the client XPUB whether anybody holds a topic, as it is, by ``@`` or by ``@@``; tell it by ``on_held``."""
 
     topic: bytes
 
 
-Command = SendToClient | SendToManager | Publish | Upstream | Recheck
+Command = SendToClient | SendToManager | Publish | Upstream | Broadcast | Recheck

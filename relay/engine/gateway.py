@@ -14,7 +14,7 @@ from relay.engine.commands import Command, Publish, SendToClient, SendToManager,
 from relay.engine.subscriptions import UpstreamTopics
 from relay.errors import PeerError
 from relay.protocol.codes import RejectReason
-from relay.protocol.envelope import VERSION, VERSION_FRAME, EnvelopeError, EnvelopeLimits, decode, encode
+from relay.protocol.envelope import SBE_VERSION, VERSION, VERSION_FRAME, EnvelopeError, EnvelopeLimits, decode, encode
 from relay.protocol.registry import Channel, MessageType, channel_types
 from relay.protocol.stamps import Stamper
 from relay.protocol.topics import (
@@ -25,6 +25,7 @@ from relay.protocol.topics import (
     TOPIC_BYTES_MAX,
     is_refused_subscription,
     probe_topic,
+    wanted_topic,
 )
 from relay.protocol.v1 import common_pb2, market_pb2, request_pb2
 from relay.protocol.validation import check_request
@@ -53,6 +54,7 @@ class GatewayFacts:
         source_id: name in its beats.
         catalog_uri, catalog_name, warehouse, object_store_endpoint: where clients find the tables; never secrets.
         address: of the TCP transport, as a client reaches it.
+        broadcast_name, host_id: of the transport by shared memory; empty where there is none.
     """
 
     relay_epoch: int
@@ -62,6 +64,17 @@ class GatewayFacts:
     warehouse: str = ""
     object_store_endpoint: str = ""
     address: str = ""
+    broadcast_name: str = ""
+    host_id: str = ""
+
+    def transports(self) -> list[common_pb2.Transport]:
+        """Return the ways to market data, the one that is always there first."""
+        ways = [common_pb2.Transport(kind=common_pb2.Transport.TCP, address=self.address)]
+        if self.broadcast_name:
+            shared = common_pb2.Transport(kind=common_pb2.Transport.SHM, host_id=self.host_id)
+            shared.address, shared.record_versions[:] = self.broadcast_name, [VERSION, SBE_VERSION]
+            ways.append(shared)
+        return ways
 
 
 class GatewayEngine:
@@ -204,14 +217,14 @@ class GatewayEngine:
                 self._count(f"rejected.{RejectReason.REFUSED_SUBSCRIPTION}")
             return None, topic, []
         self._count("subscriptions.added" if head == b"\x01" else "subscriptions.removed")
-        is_market = not topic.removeprefix(DEMAND_PREFIX).startswith(_NEVER_FORWARDED)
+        is_market = not wanted_topic(topic).startswith(_NEVER_FORWARDED)
         if head == b"\x01":
             return True, topic, self._upstream.subscribed(topic) if is_market else []
         return False, topic, self._upstream.unsubscribed(topic) if is_market else []
 
-    def on_held(self, topic: bytes, *, is_held: bool) -> list[Command]:
-        """Take the answer to :class:`Recheck`."""
-        return self._upstream.answered(topic, is_held=is_held)
+    def on_held(self, topic: bytes, *, is_held: bool, is_demanded: bool = False, is_sbe: bool = False) -> list[Command]:
+        """Take the answer to :class:`Recheck`: whether anybody holds a topic, and whether by ``@`` and by ``@@``."""
+        return self._upstream.answered(topic, is_held=is_held, is_demanded=is_demanded, is_sbe=is_sbe)
 
     @property
     def topics_upstream(self) -> int:
@@ -244,7 +257,7 @@ class GatewayEngine:
             catalog_name=facts.catalog_name,
             warehouse=facts.warehouse,
             object_store_endpoint=facts.object_store_endpoint,
-            transports=[common_pb2.Transport(kind=common_pb2.Transport.TCP, address=facts.address)],
+            transports=facts.transports(),
             server_time=now_ns,
         )
         return [

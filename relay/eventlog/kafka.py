@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicCollection, TopicPartition
@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from relay.errors import RetryableError, SettingsError, StorageError
 from relay.eventlog.client_log import RepeatFilter
+from relay.eventlog.kafka_follower import KafkaFollower
 from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec, partition_of
 from relay.protocol.codes import ErrorCode
 
@@ -99,6 +100,21 @@ class KafkaEventLog:
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise _away(f"creating topic {name}", error) from error
+        self._await_topics({topic.topic for topic in wanted})
+
+    def _await_topics(self, missing: set[str]) -> None:
+        """What the controller has created a broker may not know for a moment."""
+        deadline = time.monotonic() + _ADMIN_TIMEOUT_S
+        while missing:
+            try:
+                known = self._admin_client().list_topics(timeout=_ADMIN_TIMEOUT_S).topics
+            except KafkaException as error:
+                raise _away("listing topics", error) from error
+            missing = {name for name in missing if name not in known or not known[name].partitions}
+            if missing and time.monotonic() > deadline:
+                raise RetryableError(f"topics {', '.join(sorted(missing))} do not show up", code=ErrorCode.UNAVAILABLE)
+            if missing:
+                time.sleep(0.02)
 
     def prepare(self, topic: str) -> None:
         """See the port."""
@@ -171,6 +187,10 @@ class KafkaEventLog:
             raise _away(f"reading {topic}", error) from error
         finally:
             consumer.close()
+
+    def follow(self, starts: Mapping[str, Mapping[int, int]]) -> KafkaFollower:
+        """See the port."""
+        return KafkaFollower(self._connection, starts)
 
     def start_offsets(self, topic: str) -> Sequence[int]:
         """See the port."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 
 from relay.errors import RetryableError, SettingsError
-from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec, partition_of
+from relay.eventlog.port import LogColumns, LogIdentity, LogPosition, LogRecord, TopicSpec, partition_of
 from relay.protocol.codes import ErrorCode
 
 __all__ = ["MemoryEventLog"]
@@ -93,6 +93,10 @@ class MemoryEventLog:
             and (from_time_ns is None or record.timestamp_ns >= from_time_ns)
         ][:limit]
 
+    def follow(self, starts: Mapping[str, Mapping[int, int]]) -> MemoryFollower:
+        """See the port."""
+        return MemoryFollower(self, starts)
+
     def start_offsets(self, topic: str) -> Sequence[int]:
         """See the port."""
         with self._lock:
@@ -115,3 +119,32 @@ class MemoryEventLog:
         if topic not in self._topics:
             raise SettingsError(f"topic {topic} does not exist; call ensure_topics first", code=ErrorCode.STORAGE)
         return self._topics[topic]
+
+
+class MemoryFollower:
+    """A :class:`~relay.eventlog.port.LogFollower` of a log in memory."""
+
+    def __init__(self, log: MemoryEventLog, starts: Mapping[str, Mapping[int, int]]) -> None:
+        self._log, self._reached = log, {topic: dict(offsets) for topic, offsets in starts.items()}
+
+    def take(self, ends: Mapping[str, Mapping[int, int]]) -> LogColumns:
+        """See the port."""
+        found = LogColumns()
+        for topic, offsets in ends.items():
+            for partition, end in offsets.items():
+                first = self._reached[topic][partition]
+                records = self._log.read(topic, partition=partition, from_offset=first, limit=max(end - first, 0))
+                if len(records) < end - first:
+                    raise RetryableError(f"{topic}/{partition} ends before offset {end}", code=ErrorCode.UNAVAILABLE)
+                for record in records:
+                    found.topics.append(topic)
+                    found.partitions.append(partition)
+                    found.offsets.append(record.position.offset)
+                    found.times_ms.append(record.timestamp_ns // 1_000_000)
+                    found.keys.append(record.key)
+                    found.values.append(record.value)
+                self._reached[topic][partition] = max(end, first)
+        return found
+
+    def close(self) -> None:
+        """See the port."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 __all__ = [
@@ -16,6 +16,8 @@ __all__ = [
     "TICK_TOPIC",
     "TRIGGER_TOPIC",
     "EventLog",
+    "LogColumns",
+    "LogFollower",
     "LogIdentity",
     "LogPosition",
     "LogRecord",
@@ -81,6 +83,38 @@ class LogIdentity:
     partitions: int
 
 
+@dataclass(slots=True)
+class LogColumns:
+    """Records by column, in the order of each partition; lists of one length."""
+
+    topics: list[str] = field(default_factory=list)
+    partitions: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    times_ms: list[int] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
+    values: list[bytes | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+
+class LogFollower(Protocol):
+    """Reads on in some topics, stretch by stretch; used by one thread at a time."""
+
+    def take(self, ends: Mapping[str, Mapping[int, int]]) -> LogColumns:
+        """Return all records from where the last stretch ended, up to the ends.
+
+        Args:
+            ends: by topic and partition, the offset after the last record that is wanted; of all that are followed.
+
+        Raises:
+            RetryableError: the log is away, or no longer holds a record; the follower is of no use any more.
+        """
+
+    def close(self) -> None:
+        """Let go of the connection."""
+
+
 class EventLog(Protocol):
     """Durable, partitioned, append-only log of keyed records."""
 
@@ -141,6 +175,13 @@ class EventLog(Protocol):
 
         Raises:
             RetryableError: the log is away.
+        """
+
+    def follow(self, starts: Mapping[str, Mapping[int, int]]) -> LogFollower:
+        """Return a reader of several topics that keeps its connection and reads ahead.
+
+        Args:
+            starts: first offset by topic and partition.
         """
 
     def start_offsets(self, topic: str) -> Sequence[int]:

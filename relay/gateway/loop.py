@@ -8,15 +8,16 @@ from contextlib import ExitStack
 
 import structlog
 
-from relay.engine.commands import Command, Publish, Recheck, SendToClient, SendToManager, Upstream
+from relay.engine.commands import Broadcast, Command, Publish, Recheck, SendToClient, SendToManager, Upstream
 from relay.engine.gateway import GatewayEngine
 from relay.engine.redial import Redial
 from relay.gateway.settings import GatewaySettings
 from relay.observability import Counters
 from relay.observability.shared_counters import SHARED_MEMORY_OFF
-from relay.protocol.topics import DEMAND_PREFIX
+from relay.protocol.topics import DEMAND_PREFIX, SBE_DEMAND_PREFIX
 from relay.transport import (
     MANUAL_SUBSCRIPTIONS,
+    ClientBroadcast,
     Context,
     Passage,
     Poller,
@@ -29,6 +30,7 @@ from relay.transport import (
     Waker,
     accept_subscription,
     open_socket,
+    pin_loop,
     receive,
     redial,
     send,
@@ -48,10 +50,23 @@ _REDIAL_NS = 5_000_000_000
 
 
 class GatewayLoop:
-    """Owns the gateway's sockets; one thread."""
+    """Owns the gateway's sockets; one thread.
 
-    def __init__(self, settings: GatewaySettings, engine: GatewayEngine, context: Context, counters: Counters) -> None:
+    Args:
+        broadcast: to clients on this host, where there is one; it stays the caller's.
+    """
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        engine: GatewayEngine,
+        context: Context,
+        counters: Counters,
+        *,
+        broadcast: ClientBroadcast | None = None,
+    ) -> None:
         self._settings, self._engine, self._counters = settings, engine, counters
+        self._broadcast = broadcast
         beat = settings.heartbeat_ms
         # libzmq cuts off a peer at twice the limit; up to the limit the engine answers with a reason.
         client = SocketLimits(
@@ -88,6 +103,7 @@ class GatewayLoop:
             is_wanted=engine.passes_fast_path,
             on_misshaped=engine.on_misshaped,
             types_of=engine.fast_path_types,
+            broadcast=broadcast,
             is_native=settings.native_forwarding,
         )
         self._published_passage = Passage(
@@ -96,13 +112,14 @@ class GatewayLoop:
             is_wanted=lambda *message: engine.passes_published(*message, now_ns=time.time_ns()),
             on_misshaped=engine.on_misshaped,
             types_of=engine.published_types,
+            broadcast=broadcast,
             is_native=settings.native_forwarding,
         )
         self._unsure: set[bytes] = set()
         self._look_due_ns = 0
         self._requests, self._beats = Redial(_REDIAL_NS), Redial(_REDIAL_NS)
 
-        self._rings = self._open_rings()
+        self._rings, self._ring_trouble = self._open_rings(), ""
 
     def _open_rings(self) -> RingIntake | None:
         settings = self._settings
@@ -115,6 +132,7 @@ class GatewayLoop:
                 folder=settings.shared_memory,
                 is_wanted=self._engine.passes_fast_path,
                 types_of=self._engine.fast_path_types,
+                broadcast=self._broadcast,
             )
         except LookupError as error:
             _LOG.info("no_tick_rings", reason=str(error))
@@ -128,6 +146,8 @@ class GatewayLoop:
     def run(self, stopping: Callable[[], bool], waker: Waker) -> None:
         """Run until ``stopping``; then let replies in flight go out, up to the drain time."""
         now_ns = time.time_ns
+        if reason := pin_loop(self._settings.processors):
+            _LOG.warning("loop_not_pinned", processors=self._settings.processors, reason=reason)
         handlers: list[tuple[Socket, Callable[[list[bytes]], Iterable[Command]]]] = [
             (self.xpub, self._on_subscription),
             (self.manager, self._engine.on_reply),
@@ -139,7 +159,7 @@ class GatewayLoop:
             send(self.fast_path, [b"\x01" + self._rings.topic])
         drain_until: float | None = None
         while drain_until is None or (self._engine.in_flight and time.monotonic() < drain_until):
-            ready = poller.wait(_TICK_MS if self._rings is None else self._rings.arm(_TICK_MS))
+            ready = poller.wait(self._sleep_ms())
             if self._rings is not None:
                 self._counters.add("fast_path.by_ring", self._rings.turn_all(_BURST))
             if self.fast_path in ready:
@@ -156,6 +176,14 @@ class GatewayLoop:
                 drain_until = time.monotonic() + self._settings.drain_ms / 1000
                 handlers.pop()
                 poller.remove(self.router)
+
+    def _sleep_ms(self) -> int:
+        """For how long the poller may sleep; whoever writes into a ring knows then that it has to wake."""
+        if self._rings is None:
+            return _TICK_MS
+        if self._settings.idle == "spin" and self._rings.readers:
+            return 0
+        return self._rings.arm(_TICK_MS)
 
     def close(self) -> None:
         """Close all sockets and rings."""
@@ -187,6 +215,11 @@ class GatewayLoop:
         self._execute(self._engine.on_tick(now_ns))
         self._watch_beats(now_ns)
         self._counters.set("topics.upstream", self._engine.topics_upstream)
+        if self._broadcast is not None:
+            self._counters.set("broadcast.topics", self._broadcast.topics)
+            self._counters.set("broadcast.written", self._broadcast.records())
+            self._counters.set("broadcast.unfit", self._broadcast.unfit)
+            self._counters.set("broadcast.refused", self._broadcast.refused)
 
     def _look_at_rings(self, rings: RingIntake, poller: Poller) -> None:
         begun, ended = rings.look(time.monotonic_ns())
@@ -195,6 +228,10 @@ class GatewayLoop:
         for reader in ended:
             poller.remove(reader.descriptor)
             reader.close()
+        if rings.trouble != self._ring_trouble:
+            # Rings that are open go on; a new ingestor uses the socket meanwhile.
+            self._ring_trouble = rings.trouble
+            _LOG.warning("tick_rings_not_seen" if rings.trouble else "tick_rings_seen_again", reason=rings.trouble)
         if begun or ended:
             _LOG.info("tick_rings_changed", begun=len(begun), ended=len(ended), open=len(rings.readers))
             self._counters.set("fast_path.rings", len(rings.readers))
@@ -222,8 +259,22 @@ class GatewayLoop:
         unsure = [self._unsure.pop() for _ in range(min(len(self._unsure), _SUBSCRIPTIONS_BURST))]
         if self._unsure:
             self._canary.ask()
-        held = {t for t in unsure if self._canary.is_held(t) or self._canary.is_held(DEMAND_PREFIX + t)}
-        return [command for t in unsure for command in self._engine.on_held(t, is_held=t in held)]
+        commands: list[Command] = []
+        for topic in unsure:
+            is_demanded = self._canary.is_held(DEMAND_PREFIX + topic)
+            is_sbe = self._canary.is_held(SBE_DEMAND_PREFIX + topic)
+            is_held = is_demanded or is_sbe or self._canary.is_held(topic)
+            commands += self._engine.on_held(topic, is_held=is_held, is_demanded=is_demanded, is_sbe=is_sbe)
+        return commands
+
+    def _switch(self, topic: bytes, *, on: bool, is_sbe: bool) -> None:
+        """Begin or end to broadcast a topic; what knows it natively learns of it with its next message."""
+        if self._broadcast is None:
+            return
+        self._broadcast.want(topic, on=on, is_sbe=is_sbe)
+        for way in (self._fast_passage, self._published_passage, self._rings):
+            if way is not None:
+                way.forget(topic)
 
     def _execute(self, commands: Iterable[Command]) -> None:
         for command in commands:
@@ -246,6 +297,8 @@ class GatewayLoop:
                 case Recheck(topic):
                     self._unsure.add(topic)
                     self._canary.ask()
+                case Broadcast(topic, on, is_sbe):
+                    self._switch(topic, on=on, is_sbe=is_sbe)
                 case Upstream(topic, on):
                     for socket in (self.published, self.fast_path):
                         (subscribe if on else unsubscribe)(socket, topic)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -37,6 +37,22 @@ class GatewaySettings(ApplicationSettings):
     tick_rings: bool = Field(
         True,
         description="take ticks of ingestors on this host through shared memory, where the accelerator is installed",
+    )
+    idle: Literal["sleep", "spin"] = Field(
+        "sleep", description="waiting for ticks in shared memory: sleep, or spin, which keeps a processor busy"
+    )
+    processors: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+        (), description="numbers of the processors that the loop is pinned to; none leaves that to the system"
+    )
+    client_broadcast: bool = Field(
+        True,
+        description="serve clients on this host through shared memory, where the accelerator is installed",
+    )
+    client_broadcast_bytes: int = Field(
+        16 * 1024 * 1024,
+        ge=4096,
+        le=1024 * 1024 * 1024,
+        description="what a client may be behind there; made a power of two, and at least 8 of the longest message",
     )
     drain_ms: int = Field(2_000, ge=0, le=60_000, description="how long SIGTERM waits for replies in flight")
     catalog_uri: str = Field("", description="Iceberg catalog as a client reaches it, without secrets")

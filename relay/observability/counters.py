@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-__all__ = ["Cell", "Counters"]
+__all__ = ["Cell", "Counters", "shown_name"]
 
 
 class Cell(Protocol):
@@ -19,6 +19,12 @@ class Cell(Protocol):
 
     def get(self) -> int:
         """Return its value."""
+
+
+def shown_name(name: str, *, encoding: str = "utf-8") -> str:
+    """Return a counter's name on one line, for people: what cannot be printed or encoded is replaced."""
+    line = "".join(one if one.isprintable() else "\ufffd" for one in name)
+    return line.encode(encoding, "replace").decode(encoding)
 
 
 class _OwnCell:

@@ -23,6 +23,8 @@ _SIZE = 512
 _TYPE_ID = 1_000
 _NUMBERS = itertools.count()
 _NAMES_TRIED_MAX = 64
+_LOCK_WAIT_S = 1.0
+"""How long a start waits for a process that holds the folder, in all."""
 
 
 class SharedSet:
@@ -43,11 +45,17 @@ class SharedSet:
         self._close = weakref.finalize(self, _unlink, self._set, os.getpid())
 
     def new_cell(self, name: str) -> Cell | None:
-        """Return the place of a new counter, None when its name is too long or the set is full."""
-        return self._set.allocate(_TYPE_ID, name) if len(name.encode()) <= 64 else None
+        """Return the place of a new counter, None when its name is no label, too long for one, or the set is full."""
+        with suppress(ValueError):
+            return self._set.allocate(_TYPE_ID, name)
+        return None
 
     def close(self) -> None:
-        """Remove the name; the end of the process does it, too. Harmless when repeated."""
+        """Remove the name; the end of the process does it, too. Harmless when repeated.
+
+        While another process holds the folder the name stays, after a second: it is shown until this process ends, and
+        removed at the next start of any.
+        """
         self._close()
 
 
@@ -79,7 +87,8 @@ def read_shared_counters(*, shared_memory: str = "") -> Mapping[tuple[str, int],
         shared_memory: as of :func:`new_counters`.
 
     Returns:
-        Nothing where shared memory cannot be reached.
+        Nothing where shared memory cannot be reached. A name has at most 64 characters and no control characters,
+        whatever was written there: U+FFFD stands for what none of ours has.
 
     Raises:
         ImportError: the accelerator is not installed.
@@ -139,10 +148,13 @@ def _sets(folder: str) -> Iterator[tuple[str, relay_accel.Counters]]:
 
 
 def _remove_stale(folder: str) -> None:
-    """Remove what processes left that were killed."""
+    """Remove what processes left that were killed, or could not remove it; waits once for who holds the folder."""
     import relay_accel
 
+    wait_s = _LOCK_WAIT_S
     for _, counters in _sets(folder):
         if counters.is_stale:
-            with suppress(relay_accel.AccelError):
-                counters.unlink()
+            try:
+                counters.unlink(timeout=wait_s)
+            except relay_accel.AccelError as error:
+                wait_s = 0.0 if error.code == "LOCK_BUSY" else wait_s

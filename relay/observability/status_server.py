@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,10 +13,11 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from relay.errors import SettingsError
-from relay.observability.counters import Counters
+from relay.observability.counters import Counters, shown_name
 
 __all__ = ["StatusServer"]
 
+_NOT_IN_A_METRIC = re.compile("[^a-zA-Z0-9_]")
 StatusSource = Callable[[], Mapping[str, object]]
 
 
@@ -24,9 +26,14 @@ class _CounterCollector(Collector):
         self._counters = counters
 
     def collect(self) -> Iterable[Metric]:
+        metrics: dict[str, tuple[str, int]] = {}
         for name, value in self._counters.snapshot().items():
-            metric = name.replace(".", "_").replace("-", "_")
-            yield GaugeMetricFamily(f"market_{metric}", name, value=value)
+            metric = f"market_{_NOT_IN_A_METRIC.sub('_', name)}"
+            text, before = metrics.get(metric, (shown_name(name), 0))
+            # A name that came twice would make the whole text invalid.
+            metrics[metric] = (text, before + value)
+        for metric, (text, value) in metrics.items():
+            yield GaugeMetricFamily(metric, text, value=value)
 
 
 class StatusServer:

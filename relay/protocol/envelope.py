@@ -23,6 +23,8 @@ from relay.protocol.registry import ALL_IDS, RETIRED_IDS, Channel, channel_types
 __all__ = [
     "LOG_RECORD_BYTES_MAX",
     "LOG_RECORD_ROWS_MAX",
+    "SBE_VERSION",
+    "SBE_VERSION_FRAME",
     "VERSION",
     "VERSION_FRAME",
     "Envelope",
@@ -38,6 +40,9 @@ __all__ = [
 
 VERSION = 1
 VERSION_FRAME = bytes([VERSION])
+SBE_VERSION = 2
+"""Of a record whose body is one message in Simple Binary Encoding, on ways where the reader asked for it (0018)."""
+SBE_VERSION_FRAME = bytes([SBE_VERSION])
 LOG_RECORD_BYTES_MAX = 900_000
 LOG_RECORD_ROWS_MAX = 1_000
 _UNDECODABLE = (DecodeError, UnicodeDecodeError, ValueError, RecursionError)

@@ -10,7 +10,16 @@ from google.protobuf.message import Message
 
 from relay.protocol.v1 import market_pb2, request_pb2, trigger_pb2, user_event_pb2, work_pb2
 
-__all__ = ["RETIRED_IDS", "Channel", "MessageType", "UserEventId", "channel_types", "type_id_of"]
+__all__ = [
+    "RETIRED_IDS",
+    "SBE_IDS",
+    "SYMBOL_DEFINITION_ID",
+    "Channel",
+    "MessageType",
+    "UserEventId",
+    "channel_types",
+    "type_id_of",
+]
 
 
 class MessageType(IntEnum):
@@ -57,6 +66,11 @@ class UserEventId(IntEnum):
 
 RETIRED_IDS = frozenset({0x02, 0x07, 0x08})
 """DataResponse, OHLCRequest and Response: answered with UNSUPPORTED and counted, never reused."""
+
+SBE_IDS = (MessageType.TICK, MessageType.OHLC, MessageType.GAP, MessageType.HEARTBEAT)
+"""Messages that have a form in SBE, under their type ids as template ids (version 0x02)."""
+SYMBOL_DEFINITION_ID = 0x100
+"""Template id of what says a ticker's number; above every type id, which are single bytes."""
 
 
 class Channel(StrEnum):

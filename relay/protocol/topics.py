@@ -21,10 +21,14 @@ __all__ = [
     "MANAGER_HEARTBEAT",
     "METADATA_UPDATE",
     "NOTIFICATION_PREFIXES",
+    "RING_TOPIC",
+    "SBE_DEMAND_PREFIX",
     "TOPIC_BYTES_MAX",
     "MarketTopic",
     "StatisticsTopic",
     "TriggerTopic",
+    "has_sbe_form",
+    "is_broadcast_topic",
     "is_refused_subscription",
     "is_unstamped",
     "is_uuid_text",
@@ -36,6 +40,7 @@ __all__ = [
     "response_topic",
     "statistics_topic",
     "trigger_topic",
+    "wanted_topic",
 ]
 
 TOPIC_BYTES_MAX = 200
@@ -43,19 +48,28 @@ HEARTBEAT = b"HEARTBEAT"
 MANAGER_HEARTBEAT = b"HEARTBEAT:MANAGER"
 METADATA_UPDATE = b"METADATA_UPDATE"
 DEMAND_PREFIX = b"@"
+SBE_DEMAND_PREFIX = b"@@"
+"""Demand of a topic whose messages shall be written in SBE (0018)."""
 
 _RESPONSE = b"RESPONSE:"
 _HISTORY_READY = b"HISTORY_READY:"
 _CEP = b"CEP:"
 _PROBE = b"PROBE:"
 _OUTCOME = b"OUTCOME:"
+RING_TOPIC = b"RING:"
+"""What a relay subscribes at publishers to be written into its memory (0013); no client may."""
+_INTERNAL = (_OUTCOME, RING_TOPIC)
+_NO_FIRST_BYTES = b"\xff@"
 _PRIVATE = (_RESPONSE, _HISTORY_READY, _CEP, _PROBE)
 NOTIFICATION_PREFIXES = (_RESPONSE, _HISTORY_READY, _CEP, METADATA_UPDATE, MANAGER_HEARTBEAT)
 """What the relay always subscribes upstream, so that the subscription barrier needs one hop only."""
 
+_NEVER_BROADCAST = (*NOTIFICATION_PREFIXES, _PROBE, _OUTCOME, HEARTBEAT, DEMAND_PREFIX)
+
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII)
 _UUID_BYTES = re.compile(_UUID.pattern.encode())
 _KINDS = ("tick", "ohlc", "gap", "market", "heartbeat")
+_SBE_KINDS = (b"tick", b"ohlc", b"gap", b"heartbeat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,19 +171,37 @@ def parse_market_topic(text: str) -> MarketTopic:
     return MarketTopic(ticker, kind, check_period(int(period_text)))
 
 
+def is_broadcast_topic(topic: bytes) -> bool:
+    """Return whether a topic's messages may go into shared memory: market data only, nothing private."""
+    return b"|" in topic and not topic.startswith(_NEVER_BROADCAST)
+
+
+def has_sbe_form(topic: bytes) -> bool:
+    """Return whether the messages of a topic can be written in SBE."""
+    return is_broadcast_topic(topic) and topic.rpartition(b"|")[2].partition(b":")[0] in _SBE_KINDS
+
+
+def wanted_topic(subscription: bytes) -> bytes:
+    """Return the topic that a subscription demands: without ``@`` or ``@@``."""
+    prefix = SBE_DEMAND_PREFIX if subscription.startswith(SBE_DEMAND_PREFIX) else DEMAND_PREFIX
+    return subscription.removeprefix(prefix)
+
+
 def is_refused_subscription(topic: bytes) -> bool:
     """Return whether a subscription would overhear private topics (or is not allowed at all).
 
     Refused: the empty one, one that begins with 0xFF, one over ``TOPIC_BYTES_MAX``, every proper prefix of a
-    private topic, one that begins like a private topic but does not end in a UUID, and internal topics.
+    private topic, one that begins like a private topic but does not end in a UUID, and internal topics; the same behind
+    ``@`` and ``@@``, where a private topic has no place at all.
     """
-    if not topic or topic[0] == 0xFF or len(topic) > TOPIC_BYTES_MAX or topic.startswith(_OUTCOME):
+    wanted = wanted_topic(topic)
+    if len(topic) > TOPIC_BYTES_MAX or not wanted or wanted[0] in _NO_FIRST_BYTES or wanted.startswith(_INTERNAL):
         return True
     for prefix in _PRIVATE:
-        if prefix.startswith(topic):
+        if prefix.startswith(wanted):
             return True
-        if topic.startswith(prefix):
-            return _UUID_BYTES.fullmatch(topic[len(prefix) :]) is None
+        if wanted.startswith(prefix):
+            return wanted != topic or _UUID_BYTES.fullmatch(wanted[len(prefix) :]) is None
     return False
 
 

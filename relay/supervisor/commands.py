@@ -18,6 +18,7 @@ from rich.console import Console
 
 from relay.config import load_settings
 from relay.errors import RetryableError, SettingsError
+from relay.observability.console import table_console
 from relay.supervisor.children import get_json
 from relay.supervisor.data_folder import read_state
 from relay.supervisor.plan import RELAY
@@ -119,9 +120,9 @@ def status(*, config: Path | None, as_json: bool, **overrides: Any) -> None:
     elif state is None:
         click.echo(f"nothing runs on {settings.data_folder.resolve()}; start it with: relay up")
     else:
-        Console().print(parts_table(parts))
+        table_console().print(parts_table(parts))
         if (queries := queries_table(parts)) is not None:
-            Console().print(queries)
+            table_console().print(queries)
     raise SystemExit(0 if parts and all(part["health"] == "ready" for part in parts) else 1)
 
 

@@ -10,6 +10,7 @@ import ctypes
 import signal
 import subprocess
 import sys
+import threading
 
 from relay.observability.orphan import watch_parent
 
@@ -21,14 +22,22 @@ _PR_SET_PDEATHSIG = 1
 def main(arguments: list[str]) -> int:
     """Run the command until it ends, a signal comes, or the parent dies."""
     parent_pid, command = int(arguments[0]), arguments[1:]
-    # No other thread runs yet, so the function between fork and exec is safe.
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_parent)  # noqa: PLW1509
+    started: list[subprocess.Popen[bytes]] = []
+    stopping = threading.Event()
 
     def stop(*_: object) -> None:
-        child.terminate()
+        stopping.set()
+        for child in started:
+            child.terminate()
 
+    # Before the program is there: a signal in between would end the guard alone, by a code that says nothing.
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    # No other thread runs yet, so the function between fork and exec is safe.
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_parent)  # noqa: PLW1509
+    started.append(child)
+    if stopping.is_set():
+        child.terminate()
     watch_parent(parent_pid, child.terminate)
     code = child.wait()
     return 128 - code if code < 0 else code

@@ -55,7 +55,7 @@ def platform_parts(settings: UpSettings, *, java: Java, kafka: KafkaServer, conf
         url = f"http://{host}:{status_port}{health}"
         return Part(name, (*RELAY, *arguments, *parent), ready_url=url, environment=shared, stop_rank=stop_rank)
 
-    jobs = ("history", "ticks", "bars", "triggers", *(("maintenance",) if settings.maintenance else ()))
+    jobs = (*settings.jobs, *(("maintenance",) if settings.maintenance else ()))
     parts = [
         Part(
             "kafka",
@@ -161,6 +161,7 @@ def part_settings(settings: UpSettings, *, jars: Path, archive: Path) -> dict[st
             "coinbase_base_url": f"{base}/coinbase",
             "coinbase_advanced_base_url": f"{base}/coinbase-advanced",
             "binance_socket_url": f"{sockets}/binance-ws",
+            "binance_sbe_socket_url": f"{sockets}/binance-sbe-ws",
             "kraken_socket_url": f"{sockets}/kraken-ws/v2",
             "coinbase_socket_url": f"{sockets}/coinbase-ws",
             "coinbase_advanced_socket_url": f"{sockets}/coinbase-advanced-ws",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -15,6 +15,7 @@ __all__ = ["Ports", "UpSettings"]
 
 SIMULATED_EXCHANGES = ("BINANCE", "KRAKEN", "COINBASE")
 ExchangeName = Annotated[str, Field(pattern=r"^[A-Z0-9_]{1,32}$")]
+JobName = Literal["history", "ticks", "bars", "triggers"]
 
 
 class Ports(BaseModel):
@@ -54,6 +55,9 @@ class UpSettings(ApplicationSettings):
     replay_ticker: str = Field("", description="ticker of the recording")
     ready_seconds: int = Field(default=180, ge=5, le=3_600, description="how long the start may take")
     stop_seconds: int = Field(default=12, ge=2, le=300, description="how long the parts may take to stop")
+    jobs: tuple[JobName, ...] = Field(
+        ("history", "ticks", "bars", "triggers"), min_length=1, description="of its driver; others run by `relay job`"
+    )
     spark_master: str = "local[2]"
     maintenance: bool = Field(default=True, description="look after the tables: compaction, snapshots, orphans")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")

@@ -8,6 +8,7 @@ import zmq
 from zmq.backend import Socket as _Raw
 
 from relay.errors import RetryableError
+from relay.transport.broadcast import ClientBroadcast
 from relay.transport.sockets import Socket
 
 __all__ = ["forward"]
@@ -21,6 +22,7 @@ def forward(
     *,
     is_wanted: Callable[[bytes, bytes, int], bool],
     on_misshaped: Callable[[list[bytes]], None],
+    broadcast: ClientBroadcast | None = None,
     messages_max: int,
 ) -> tuple[int, int]:
     """Receive what is there, up to a bound, and send on what is wanted, as it came.
@@ -31,6 +33,7 @@ def forward(
         is_wanted: asked for each message of three frames with its topic, its version frame, and the first byte of its
             body.
         on_misshaped: given every other message, which goes no further.
+        broadcast: what is sent on is offered to it first.
         messages_max: so that no socket starves another.
 
     Returns:
@@ -55,6 +58,8 @@ def forward(
             continue
         topic, version, body = frames
         if is_wanted(topic.bytes, version.bytes, body.buffer[0]):
+            if broadcast is not None and broadcast.has(topic.bytes):
+                broadcast.offer(topic.bytes, body.bytes)
             try:
                 send(target, topic, _MORE, False, False)
                 send(target, version, _MORE, False, False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from relay.errors import RetryableError
 from relay.protocol.envelope import VERSION_FRAME
+from relay.transport.broadcast import ClientBroadcast
 from relay.transport.forwarding import forward
 from relay.transport.sockets import SendOutcome, Socket, send
 
@@ -31,6 +32,7 @@ class Passage:
         is_wanted: asked with topic, version frame and type id of a message of three frames.
         on_misshaped: given every other message, which goes no further.
         types_of: type ids that pass on a topic from now on without being asked about; empty for none.
+        broadcast: what passes on topics that are wanted there is written into it first.
         is_native: use the accelerator where it is installed and speaks to the libzmq that pyzmq has loaded.
     """
 
@@ -42,9 +44,10 @@ class Passage:
         is_wanted: Callable[[bytes, bytes, int], bool],
         on_misshaped: Callable[[list[bytes]], None],
         types_of: Callable[[bytes], bytes],
+        broadcast: ClientBroadcast | None = None,
         is_native: bool = True,
     ) -> None:
-        self._source, self._target = source, target
+        self._source, self._target, self._broadcast = source, target, broadcast
         self._is_wanted, self._on_misshaped, self._types_of = is_wanted, on_misshaped, types_of
         self._native = open_forwarder() if is_native else None
 
@@ -52,6 +55,11 @@ class Passage:
     def is_native(self) -> bool:
         """Whether known topics pass natively."""
         return self._native is not None
+
+    def forget(self, topic: bytes) -> None:
+        """Have a topic judged anew: where its messages go has changed."""
+        if self._native is not None:
+            self._native.forget_topic(topic)
 
     def turn(self, messages_max: int) -> tuple[int, int]:
         """Pass on what is there, up to a bound; return how many messages were received, and how many sent on.
@@ -66,15 +74,17 @@ class Passage:
             self._target,
             is_wanted=self._is_wanted,
             on_misshaped=self._on_misshaped,
+            broadcast=self._broadcast,
             messages_max=messages_max,
         )
 
     def _turn_natively(self, native: relay_accel.Forwarder, messages_max: int) -> tuple[int, int]:
         source, target = self._source.underlying, self._target.underlying
+        beside = self._broadcast.transmitter if self._broadcast is not None else None
         received = sent = 0
         while received < messages_max:
             try:
-                passed, _, frames = native.forward(source, target, messages_max - received)
+                passed, _, frames = native.forward(source, target, messages_max - received, broadcast=beside)
             except OSError as error:
                 raise RetryableError(f"forwarding failed: {error}") from error
             received, sent = received + passed, sent + passed
@@ -91,10 +101,13 @@ class Passage:
         topic, version, body = frames
         if not self._is_wanted(topic, version, body[0]):
             return False
+        beside = self._broadcast
+        if beside is not None:
+            beside.offer(topic, body)
         if send(self._target, frames) is not SendOutcome.SENT:
             return False
-        if type_ids := self._types_of(topic):
-            native.pass_topic(topic, type_ids)
+        if (type_ids := self._types_of(topic)) and not (beside is not None and beside.is_reshaped(topic)):
+            native.pass_topic(topic, type_ids, broadcast=beside is not None and beside.has(topic))
         return True
 
 

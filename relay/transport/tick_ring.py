@@ -11,31 +11,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from relay.errors import RetryableError
-from relay.protocol.envelope import VERSION_FRAME
+from relay.protocol.topics import RING_TOPIC
+from relay.transport.broadcast import ClientBroadcast, record_of, split_record
 from relay.transport.passage import open_forwarder
+from relay.transport.segments import BEACON_PREFIX, CHANNEL_PREFIX, RING_TERM_BYTES, Places, remove_stale
 from relay.transport.sockets import SendOutcome, Socket, send
 
 if TYPE_CHECKING:
     import relay_accel
 
-__all__ = ["RING_TOPIC", "RingIntake", "RingReader", "RingWriter", "record_of"]
+__all__ = ["RingIntake", "RingReader", "RingWriter"]
 
-RING_TOPIC = b"RING:"
-_BEACON, _CHANNEL = "relay.", "ticks."
-_TERM_BYTES = 1 << 20
 _NUMBERS = itertools.count()
 _SLEEP_MS = {0: 0, 2: 1}
 _GONE_NS = 10_000_000_000
 """A writer whose process cannot be looked up (it lives in another container) is gone after so long without a beat."""
-Places = dict[str, Any]
-
-
-def record_of(topic: bytes, body: bytes) -> bytes:
-    """Return a message as it lies in the ring: topic length (u16, little-endian), topic, version, body."""
-    return len(topic).to_bytes(2, "little") + topic + VERSION_FRAME + body
+_LOCK_WAIT_S = 0.02
+"""For a process that changes the folder. Its work takes microseconds; loops that carry ticks do not wait longer."""
 
 
 class RingWriter:
@@ -56,9 +51,9 @@ class RingWriter:
 
             place: Places = {"directory": folder or None}
             epoch = topic.removeprefix(RING_TOPIC).decode("ascii")
-            relay_accel.Counters.open(_BEACON + epoch, **place)
-            name = f"{_CHANNEL}{epoch}.{writer_epoch:x}-{next(_NUMBERS)}"
-            self._channel = relay_accel.Channel.create(name, _TERM_BYTES, replace_stale=True, **place)
+            relay_accel.Counters.open(BEACON_PREFIX + epoch, **place)
+            name = f"{CHANNEL_PREFIX}{epoch}.{writer_epoch:x}-{next(_NUMBERS)}"
+            self._channel = relay_accel.Channel.create(name, RING_TERM_BYTES, replace_stale=True, **place)
             self._producer = self._channel.producer()
         except (ImportError, UnicodeDecodeError) as error:
             raise LookupError(str(error)) from error
@@ -83,8 +78,13 @@ class RingWriter:
         return state not in ("left", "dead") and self._channel.is_named
 
     def close(self) -> None:
-        """End it; the relay reads what is left."""
+        """End it; the relay reads what is left, and removes the name if it cannot be removed here now."""
+        import relay_accel
+
         self._producer.close()
+        # Whoever has it open keeps it. Of a relay that was killed nobody else would ever remove the name.
+        with suppress(relay_accel.AccelError):
+            self._channel.unlink(timeout=_LOCK_WAIT_S)
 
 
 class RingReader:
@@ -109,12 +109,12 @@ class RingReader:
         return self.consumer.stop == "corrupt" or (is_gone and self.consumer.arm() != 0)
 
     def close(self) -> None:
-        """Let go of it, and remove its name."""
+        """Let go of it, and remove its name; if that cannot be now, the writer does, or the next look."""
         import relay_accel
 
         self.consumer.close()
         with suppress(relay_accel.AccelError):
-            self._channel.unlink()
+            self._channel.unlink(timeout=_LOCK_WAIT_S)
 
 
 class RingIntake:
@@ -124,7 +124,10 @@ class RingIntake:
         relay_epoch: of the relay's start.
         target: its publisher.
         folder: of shared memory; empty for the usual one.
-        is_wanted, types_of: as of :class:`~relay.transport.passage.Passage`.
+        is_wanted, types_of, broadcast: as of :class:`~relay.transport.passage.Passage`.
+
+    Attributes:
+        trouble: what hinders a look into the folder; empty when nothing does.
 
     Raises:
         LookupError: memory cannot be shared; the text says why.
@@ -138,20 +141,22 @@ class RingIntake:
         folder: str,
         is_wanted: Callable[[bytes, bytes, int], bool],
         types_of: Callable[[bytes], bytes],
+        broadcast: ClientBroadcast | None = None,
     ) -> None:
         native = open_forwarder()
         if native is None:
             raise LookupError("the accelerator is not installed, or does not reach the libzmq in use")
         import relay_accel
 
-        self._native, self._target = native, target
+        self._native, self._target, self._broadcast = native, target, broadcast
         self._is_wanted, self._types_of = is_wanted, types_of
         self._place: Places = {"directory": folder or None}
         self._epoch = f"{relay_epoch:x}"
         self._readers: dict[str, RingReader] = {}
+        self.trouble = ""
         try:
-            _remove_stale(self._place)
-            self._beacon = relay_accel.Counters.create(_BEACON + self._epoch, 1, pre_fault=False, **self._place)
+            remove_stale(self._place)
+            self._beacon = relay_accel.Counters.create(BEACON_PREFIX + self._epoch, 1, pre_fault=False, **self._place)
         except relay_accel.AccelError as error:
             raise LookupError(f"{error} ({error.code})") from error
 
@@ -177,14 +182,32 @@ class RingIntake:
         for name, reader in list(self._readers.items()):
             if reader.is_over(now_ns):
                 ended.append(self._readers.pop(name))
-        for name in relay_accel.segment_names(**self._place):
-            if name.startswith(f"{_CHANNEL}{self._epoch}.") and name not in self._readers:
+        for name in self._names():
+            if name.startswith(f"{CHANNEL_PREFIX}{self._epoch}.") and name not in self._readers:
                 # Half made, or taken away again: looked at anew the next time.
                 with suppress(relay_accel.AccelError):
-                    channel = relay_accel.Channel.open(name, **self._place)
-                    reader = self._readers[name] = RingReader(channel)
+                    reader = RingReader(relay_accel.Channel.open(name, **self._place))
+                    if reader.is_over(now_ns):
+                        # It was read before, and its name could not be removed then.
+                        reader.close()
+                        continue
+                    self._readers[name] = reader
                     begun.append(reader)
         return begun, ended
+
+    def _names(self) -> list[str]:
+        """Return the names in the folder; none while it cannot be read: rings that are open go on, new ones wait."""
+        import relay_accel
+
+        try:
+            names, self.trouble = relay_accel.segment_names(**self._place), ""
+        except relay_accel.AccelError as error:
+            names, self.trouble = [], f"{error} ({error.code})"
+        return names
+
+    def forget(self, topic: bytes) -> None:
+        """Have a topic judged anew: where its messages go has changed."""
+        self._native.forget_topic(topic)
 
     def arm(self, sleep_ms: int) -> int:
         """Say that the relay will sleep in a poller; return for how long at most, 0 when something is there (ms)."""
@@ -202,21 +225,29 @@ class RingIntake:
         Raises:
             RetryableError: the publisher refused.
         """
+        beside = self._broadcast
         try:
-            read, sent, unknown = self._native.forward_records(reader.consumer, self._target.underlying, messages_max)
+            read, sent, unknown = self._native.forward_records(
+                reader.consumer,
+                self._target.underlying,
+                messages_max,
+                broadcast=beside.transmitter if beside is not None else None,
+            )
         except OSError as error:
             raise RetryableError(f"forwarding failed: {error}") from error
         return read, sent + sum(map(self._judge, unknown))
 
     def _judge(self, record: bytes) -> bool:
-        length = int.from_bytes(record[:2], "little")
-        topic, version, body = record[2 : 2 + length], record[2 + length : 3 + length], record[3 + length :]
-        if len(topic) != length or not body or not self._is_wanted(topic, version, body[0]):
+        topic, version, body = split_record(record)
+        if not body or not self._is_wanted(topic, version, body[0]):
             return False
+        beside = self._broadcast
+        if beside is not None:
+            beside.offer(topic, body)
         if send(self._target, (topic, version, body)) is not SendOutcome.SENT:
             return False
-        if type_ids := self._types_of(topic):
-            self._native.pass_topic(topic, type_ids)
+        if (type_ids := self._types_of(topic)) and not (beside is not None and beside.is_reshaped(topic)):
+            self._native.pass_topic(topic, type_ids, broadcast=beside is not None and beside.has(topic))
         return True
 
     def close(self) -> None:
@@ -228,20 +259,3 @@ class RingIntake:
         self._readers.clear()
         with suppress(relay_accel.AccelError):
             self._beacon.unlink()
-
-
-def _remove_stale(place: Places) -> None:
-    """Remove what relays and ingestors left that were killed."""
-    import relay_accel
-
-    for name in relay_accel.segment_names(**place):
-        with suppress(relay_accel.AccelError):
-            found: relay_accel.Counters | relay_accel.Channel
-            if name.startswith(_BEACON):
-                found = relay_accel.Counters.open(name, **place)
-            elif name.startswith(_CHANNEL):
-                found = relay_accel.Channel.open(name, **place)
-            else:
-                continue
-            if found.is_stale:
-                found.unlink()

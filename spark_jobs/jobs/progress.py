@@ -63,16 +63,25 @@ def progress_of(told: Mapping[str, Any]) -> QueryProgress:
     """
     durations = told.get("durationMs") or {}
     lag: dict[str, int] = {}
+    # Spark counts what its tasks have read; what the driver reads by itself shows in the offsets alone.
+    rows, spanned = int(told.get("numInputRows", 0)), 0
     for source in told.get("sources") or ():
-        reached, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+        begun, reached, latest = (_offsets(source.get(f"{name}Offset")) for name in ("start", "end", "latest"))
+        for topic, partitions in begun.items():
+            spanned += sum(max(reached.get(topic, {}).get(p, at) - at, 0) for p, at in partitions.items())
         for topic, partitions in latest.items():
             behind = sum(max(end - reached.get(topic, {}).get(p, 0), 0) for p, end in partitions.items())
             lag[topic] = lag.get(topic, 0) + behind
+    batch_ms = int(durations.get("triggerExecution", 0))
+    if rows:
+        rows_per_second = _whole(told.get("processedRowsPerSecond"))
+    else:
+        rows, rows_per_second = spanned, round(spanned * 1_000 / max(batch_ms, 1))
     return QueryProgress(
         batch_id=int(told.get("batchId", 0)),
-        rows=int(told.get("numInputRows", 0)),
-        rows_per_second=_whole(told.get("processedRowsPerSecond")),
-        batch_ms=int(durations.get("triggerExecution", 0)),
+        rows=rows,
+        rows_per_second=rows_per_second,
+        batch_ms=batch_ms,
         process_ms=int(durations.get("addBatch", 0)),
         lag=lag,
         at=str(told.get("timestamp", "")),

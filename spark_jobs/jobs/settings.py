@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
@@ -39,6 +39,11 @@ class JobSettings(ApplicationSettings):
     spark_properties: dict[str, str] = Field(default_factory=dict, description="further Spark settings")
     jars_folder: Path | None = Field(None, description="folder with the connector jars; None leaves it to Spark")
     driver_memory_mebibytes: int = Field(640, ge=256, le=262_144)
+    driver_compiler: Literal["c1", "c2"] = Field(
+        "c1",
+        description="of a local driver's JVM: c1 starts soonest; c2 compiles what runs most once more, which takes "
+        "minutes, then makes each record cheaper",
+    )
     class_archive: Path | None = Field(None, description="AppCDS archive for a faster start; used when it is there")
     records_per_batch_max: int = Field(2_000, ge=1, le=1_000_000)
     driver_records_max: int = Field(

@@ -12,9 +12,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from relay.eventlog import EventLog, platform_topics
 from relay.observability import Counters
 from spark_jobs.jobs.checkpoints import new_checkpoint
+from spark_jobs.jobs.record_reader import RecordReader
+from spark_jobs.jobs.session import projections
 from spark_jobs.jobs.settings import JobSettings
 
-__all__ = ["clamped_starts", "ensure_topics", "log_stream", "start_query"]
+__all__ = ["clamped_starts", "ensure_topics", "followed_log", "log_stream", "start_query"]
 
 _LOG = logging.getLogger(__name__)
 _FETCH_BYTES_MAX = 16 * 1024 * 1024
@@ -77,7 +79,7 @@ def log_stream(
         starts: first offset by topic and partition.
         records_max: of one micro-batch.
     """
-    return (
+    stream = (
         session.readStream.format("kafka")
         .option("kafka.bootstrap.servers", settings.log_bootstrap_servers)
         .option("subscribe", ",".join(starts))
@@ -85,10 +87,19 @@ def log_stream(
         .option("maxOffsetsPerTrigger", records_max)
         # The jobs notice a hole by their own offsets and say so; stopping for ever would help nobody.
         .option("failOnDataLoss", "false")
+        # As everything else reads the log: its ends, replays, and the driver's own consumer.
+        .option("kafka.isolation.level", "read_committed")
         .option("kafka.max.partition.fetch.bytes", _FETCH_BYTES_MAX)
         .option("kafka.fetch.max.wait.ms", _FETCH_WAIT_MS_MAX)
         .load()
     )
+    # A task of its own for each partition of the log costs more than a hundred records do: no more than run at a time.
+    return stream.coalesce(session.sparkContext.defaultParallelism) if _is_local(session) else stream
+
+
+def followed_log(session: SparkSession, log: EventLog) -> EventLog | None:
+    """Return the log where the driver reads it by itself: without a cluster there is nobody who could read for it."""
+    return log if _is_local(session) else None
 
 
 def start_query(
@@ -98,6 +109,7 @@ def start_query(
     *,
     job: str,
     trigger_ms: int,
+    reader: RecordReader | None = None,
 ) -> StreamingQuery:
     """Start a query that hands micro-batches to the driver.
 
@@ -106,12 +118,22 @@ def start_query(
         process: called with each micro-batch and its number.
         settings: where checkpoints lie.
         job: name of the query.
-        trigger_ms: how often a micro-batch is made.
+        trigger_ms: how often a micro-batch is made; 0 for as soon as there are records.
+        reader: reads the micro-batches; told where their offsets are noted.
     """
-    return (
+    checkpoint = new_checkpoint(settings.checkpoint_folder, job=job)
+    if reader is not None:
+        reader.begin(checkpoint)
+    writer = (
         source.writeStream.foreachBatch(process)
         .queryName(job)
         .trigger(processingTime=f"{trigger_ms} milliseconds")
-        .option("checkpointLocation", new_checkpoint(settings.checkpoint_folder, job=job))
-        .start()
+        .option("checkpointLocation", checkpoint)
     )
+    # A query runs in a copy of the session as it is now.
+    with projections(source.sparkSession, are_compiled=False):
+        return writer.start()
+
+
+def _is_local(session: SparkSession) -> bool:
+    return str(session.sparkContext.master).startswith("local")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -58,12 +58,17 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class SymbolsFound:
-    """Markets that match, and when none does, how many are stored of the exchange that was asked about."""
+    """Markets that match, and how many are stored: of each exchange that was asked about when none matches."""
 
     question: SymbolsQuestion
     markets: tuple[market_pb2.Market, ...]
     snapshot_id: int
-    stored_count: int
+    stored: Mapping[str, int]
+
+    @property
+    def stored_count(self) -> int:
+        """Of all exchanges."""
+        return sum(self.stored.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +159,15 @@ class TableLookups:
 def _find_symbols(tables: TableReader, question: SymbolsQuestion) -> SymbolsFound:
     query = question.query
     limit = min(query.limit or 100, 10_000)
-    markets, snapshot_id = tables.markets(ticker=query.ticker, exchange=question.exchange, text=query.text, limit=limit)
-    stored = markets or tables.markets(exchange=question.exchange, limit=_MARKETS_MAX)[0]
-    return SymbolsFound(question, tuple(markets), snapshot_id, len(stored))
+    wanted = {"ticker": query.ticker, "exchange": question.exchange, "text": query.text}
+    markets, snapshot_id = tables.markets(**wanted, limit=limit)
+    stored = Counter(market.exchange_id for market in markets)
+    if not markets:
+        everything, _ = tables.markets(exchange=question.exchange, limit=_MARKETS_MAX)
+        stored = Counter(market.exchange_id for market in everything)
+        # Counted before the last look: what has come since is seen, and is never told to be unknown.
+        markets, snapshot_id = tables.markets(**wanted, limit=limit)
+    return SymbolsFound(question, tuple(markets), snapshot_id, stored)
 
 
 def look_at_jobs(tables: TableReader, jobs: Sequence[Job], *, log_ends: Sequence[LogEnds] = ()) -> list[Evidence]:

@@ -42,6 +42,10 @@ class SymbolDesk:
         self._new_id = new_id
         self._started_ns: dict[str, int] = {}
         self._fetched: dict[str, int] = {}
+        self._known_ns: dict[str, int] = {}
+        """Start of the last fetch that was seen whole in the table."""
+        self._awaited: set[str] = set()
+        """Exchanges whose fetch a client waits for: what it brings may be what was asked about."""
 
     def fetched(self, exchange: str, count: int) -> None:
         """A fetch has put so many markets into the log; the table shows them a little later, perhaps in parts."""
@@ -92,12 +96,15 @@ class SymbolDesk:
         question = found.question
         exchanges = [question.exchange] if question.exchange else sorted(self._exchanges)
         due = question.query.refresh and any(self._is_due(e, now_ns=now_ns) for e in exchanges)
+        if question.query.refresh:
+            self._awaited.update(exchanges)
         is_arriving = self._is_arriving(found, exchanges, now_ns=now_ns)
         if found.stored_count and not due and not is_arriving:
             return [self._found(found)]
         commands: list[Command] = []
         # What is on its way is not fetched again: each fetch would begin another wait.
         for exchange in () if found.stored_count and is_arriving and not due else exchanges:
+            self._awaited.add(exchange)
             commands += self._fetch(exchange, now_ns=now_ns)
         text = f"symbols of {', '.join(exchanges) or 'no exchange'} are being fetched; ask again after METADATA_UPDATE"
         return [*commands, _reply(question.routing, _Reply.PENDING, "", text)]
@@ -125,9 +132,33 @@ class SymbolDesk:
         """Return whether what was not found may be among markets that are on their way into the table."""
         if found.markets:
             return False
-        recent = [e for e in exchanges if now_ns - self._started_ns.get(e, -_ARRIVAL_NS) < _ARRIVAL_NS]
-        is_running = any(j.kind is JobKind.SYMBOLS and j.exchange in recent for j in self._book.jobs.values())
-        return is_running or found.stored_count < sum(self._fetched.get(e, 0) for e in recent)
+        # All are looked at: looking is also how an exchange becomes known.
+        waits = [self._is_on_its_way(e, found.stored.get(e, 0), now_ns=now_ns) for e in exchanges]
+        return any(waits)
+
+    def _is_on_its_way(self, exchange: str, stored_count: int, *, now_ns: int) -> bool:
+        """Return whether markets of an exchange may be missing from the table that a fetch has found or will find.
+
+        Where an earlier fetch is stored whole, its successor by schedule lets nobody wait; a client's own does.
+        """
+        if exchange not in self._awaited and self._is_known(exchange, now_ns=now_ns):
+            return False
+        started_ns = self._started_ns.get(exchange)
+        if started_ns is not None and now_ns - started_ns < _ARRIVAL_NS:
+            if self._is_running(exchange) or stored_count < self._fetched.get(exchange, 0):
+                return True
+            if exchange in self._fetched:
+                self._known_ns[exchange] = started_ns
+        self._awaited.discard(exchange)
+        return False
+
+    def _is_known(self, exchange: str, *, now_ns: int) -> bool:
+        """Return whether a fetch of this turn of the schedule, or of the one before, was seen whole in the table."""
+        known_ns = self._known_ns.get(exchange)
+        return known_ns is not None and now_ns - known_ns < self._schedule.every_ns + _ARRIVAL_NS
+
+    def _is_running(self, exchange: str) -> bool:
+        return any(j.kind is JobKind.SYMBOLS and j.exchange == exchange for j in self._book.jobs.values())
 
     def _fetch(self, exchange: str, *, now_ns: int) -> list[Command]:
         if not self._is_due(exchange, now_ns=now_ns):
@@ -138,7 +169,7 @@ class SymbolDesk:
 
     def _is_due(self, exchange: str, *, now_ns: int) -> bool:
         """A fetch that has just ended is not visible yet, so that asking again at once must not repeat it."""
-        if any(j.kind is JobKind.SYMBOLS and j.exchange == exchange for j in self._book.jobs.values()):
+        if self._is_running(exchange):
             return False
         started_ns = self._started_ns.get(exchange)
         return started_ns is None or now_ns - started_ns >= _REFETCH_NS

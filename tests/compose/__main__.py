@@ -12,12 +12,13 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import click
 
-from relay_client import Client, History, RequestStatus
+from relay_client import Client, History, RequestStatus, Tick
 from tests.compose.engine import BASE_IMAGE, engine_answers, make_base_image, own_engine
 from tests.compose.shell import Shell
 from tests.compose.stack import Stack
@@ -26,6 +27,21 @@ from tests.compose.standins import fill_standins
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _TICKER = "BTC/USDT.BINANCE"
 _MINUTES = 120
+_TICKS = 5
+_CLIENT = f"""
+import json, os
+os.environ["RELAY_CLIENT_SHARED_MEMORY"] = "/run/market-relay"
+from relay_client import Client, Tick
+trade_ids = []
+with Client(host="gateway") as client, client.subscribe({_TICKER!r}) as subscription:
+    for item in subscription:
+        if subscription.transport == "shm" and isinstance(item, Tick):
+            trade_ids.append(item.trade_id)
+        if len(trade_ids) == {_TICKS}:
+            break
+    print(json.dumps(trade_ids))
+"""
+"""A client in a container that shares the gateway's memory: prints what it got by that alone, or never ends."""
 
 
 @click.command()
@@ -111,6 +127,7 @@ def _first_life(platform: Stack, figures: dict[str, Any]) -> None:
         again = _history(platform)
     assert not again.requests
     figures["rows"] = len(bars)
+    _ticks(platform, figures)
     figures["memory_mebibytes"] = platform.memory_mebibytes()
     figures["memory_total_mebibytes"] = sum(figures["memory_mebibytes"].values())
     figures["first"] = bars
@@ -133,6 +150,26 @@ def _second_life(platform: Stack, figures: dict[str, Any]) -> None:
     _say("and a range that is new")
     with _timed(figures, "second_life_request_seconds"):
         _check(_history(platform, days_ago=3), days_ago=3)
+
+
+def _ticks(platform: Stack, figures: dict[str, Any]) -> None:
+    """Ticks come out by TCP on the host and by shared memory in a container, and came to the gateway by a ring."""
+    _say("live ticks, on the host and beside the gateway")
+    with Client(settings=platform.client_settings()) as client, client.subscribe(_TICKER) as subscription:
+        ticks = (item for item in subscription if isinstance(item, Tick))
+        _check_ticks([tick.trade_id for tick in islice(ticks, _TICKS)])
+        assert subscription.transport == "tcp", "the host has no part in the containers' memory"
+        _check_ticks(json.loads(platform.run_python("ingestor", _CLIENT)))
+        counters = platform.counters("gateway", 9101)
+    figures["ticks_by_ring"] = counters.get("fast_path.by_ring", 0)
+    assert counters.get("fast_path.rings") == 1, counters
+    assert figures["ticks_by_ring"] > 0, counters
+
+
+def _check_ticks(trade_ids: list[str]) -> None:
+    assert len(trade_ids) == _TICKS
+    numbers = [int(trade_id) for trade_id in trade_ids]
+    assert numbers == list(range(numbers[0], numbers[0] + _TICKS)), numbers
 
 
 def _history(platform: Stack, *, days_ago: int = 2) -> History:

@@ -15,7 +15,7 @@ from tests.support.processes import wait_until
 
 __all__ = ["BASE_IMAGE", "engine_answers", "make_base_image", "own_engine"]
 
-BASE_IMAGE = "market-relay-base:bookworm"
+BASE_IMAGE = "market-relay-base:bookworm-2"
 _PACKAGES = ("docker.io", "debootstrap", "iptables")
 _COMPOSE = "github.com/docker/compose/v2"
 _COMPOSE_VERSION = "v2.40.3"
@@ -82,7 +82,9 @@ def make_base_image(shell: Shell, folder: Path) -> None:
         (root / waste).mkdir()
     (root / "var/cache/apt/archives/partial").mkdir()
     variables = []
-    for source in (_BUNDLE, _JAVA_BUNDLE, Path("/etc/pip.conf")):
+    # Security updates, too, as the published image has them: the compiler of the accelerator is one.
+    packages = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*.sources")]
+    for source in (_BUNDLE, _JAVA_BUNDLE, Path("/etc/pip.conf"), *packages):
         if source.exists():
             target = root / source.relative_to("/")
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -87,8 +87,17 @@ class Stack:
     def pages_fetched(self) -> int:
         """Return how many pages of candles the simulated Binance has served since it was started."""
         code = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8080/control/requests').read().decode())"
-        report = json.loads(self.shell.read(*self._command(), "exec", "-T", "simulation", "python", "-c", code))
+        report = json.loads(self.run_python("simulation", code))
         return int(report["paths"].get("/binance/api/v3/klines", {"count": 0})["count"])
+
+    def counters(self, service: str, port: int) -> dict[str, int]:
+        """Return what a process of the platform counts, from its status page."""
+        code = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/status').read().decode())"
+        return dict(json.loads(self.run_python(service, code))["counters"])
+
+    def run_python(self, service: str, code: str) -> str:
+        """Run some Python inside a container and return what it prints."""
+        return self.shell.read(*self._command(), "exec", "-T", service, "python", "-c", code)
 
     def image_mebibytes(self) -> dict[str, int]:
         """Return the size of every image by name."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import Future
 
 import pytest
 
@@ -103,6 +106,75 @@ def test_a_topic_with_another_partition_count_is_refused_with_both_numbers(log, 
     log.ensure_topics([TopicSpec(topic, 3, HOUR_MS)])
     with pytest.raises(SettingsError, match="3 partitions, settings say 4"):
         log.ensure_topics([TopicSpec(topic, 4, HOUR_MS)])
+
+
+def test_stretches_that_are_followed_hold_each_record_once_and_end_where_they_are_said_to(log, topic):
+    other = f"t-{uuid.uuid4()}"
+    log.ensure_topics([TopicSpec(other, 2, HOUR_MS)])
+
+    def ends() -> dict[str, dict[int, int]]:
+        return {name: dict(enumerate(log.end_offsets(name))) for name in (topic, other)}
+
+    said = [ends()]
+    follower = log.follow(said[0])
+    for turn in range(4):
+        for n in range(300):
+            log.append(topic, key=b"k%d" % (n % 7), value=b"%d/%d" % (turn, n))
+            log.append(other, key=b"k%d" % (n % 5), value=b"")
+        assert log.flush(30) == 0
+        said.append(ends())
+    # All is in the log when the first stretch is asked for: what lies behind its end comes with the next ones.
+    for before, after in itertools.pairwise(said):
+        found = follower.take(after)
+        places = list(zip(found.topics, found.partitions, found.offsets, strict=True))
+        assert len(places) == 600
+        for name, partition in [(n, p) for n in after for p in after[n]]:
+            first, end = before[name][partition], after[name][partition]
+            assert [o for t, p, o in places if (t, p) == (name, partition)] == list(range(first, end))
+            rows = zip(places, found.times_ms, found.keys, found.values, strict=True)
+            same = [row for row in rows if row[0][:2] == (name, partition)]
+            records = log.read(name, partition=partition, from_offset=first, limit=end - first)
+            assert [r[1:] for r in same] == [(r.timestamp_ns // 10**6, r.key, r.value) for r in records]
+    assert len(follower.take(said[-1])) == 0
+    follower.close()
+
+
+def test_following_beyond_the_end_of_the_log_is_an_error_and_no_endless_wait(log, topic):
+    log.append(topic, key=b"k", value=b"v").result(30)
+    follower = log.follow({topic: dict.fromkeys(range(3), 0)})
+    with pytest.raises(RetryableError):
+        follower.take({topic: dict.fromkeys(range(3), 5)})
+    follower.close()
+
+
+def test_a_partition_that_does_not_answer_is_no_endless_wait_while_others_are_written_to(log, topic):
+    partition = log.append(topic, key=b"k", value=b"v").result(30).partition
+    follower = log.follow({topic: dict.fromkeys(range(3), 0)})
+    stopping = threading.Event()
+
+    def write() -> None:
+        while not stopping.wait(0.02):
+            log.append(topic, key=b"k", value=b"v")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    taken: Future[object] = Future()
+
+    def take() -> None:
+        try:
+            taken.set_result(follower.take({topic: {p: 1 if p == partition else 5 for p in range(3)}}))
+        except RetryableError as error:
+            taken.set_exception(error)
+
+    try:
+        # A thread of its own: the wait would be as long as there are writers.
+        threading.Thread(target=take, daemon=True).start()
+        with pytest.raises(RetryableError):
+            taken.result(30)
+    finally:
+        stopping.set()
+        writer.join()
+    follower.close()
 
 
 def test_an_unknown_topic_is_an_error_and_no_new_topic(log):

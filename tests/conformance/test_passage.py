@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import zmq
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relay.transport.broadcast import BroadcastReader, ClientBroadcast, split_record
 from relay.transport.passage import Passage
 from tests.support.accelerator import accelerator
 
@@ -27,7 +29,7 @@ MESSAGES = st.lists(
 class Way:
     """A publisher, a passage and a subscriber, with a judge that notes what it was asked."""
 
-    def __init__(self, *, is_native: bool) -> None:
+    def __init__(self, *, is_native: bool, broadcast: ClientBroadcast | None = None) -> None:
         self.context = zmq.Context()
         entry, exit_ = (f"inproc://{uuid.uuid4()}" for _ in range(2))
         self.publisher = self.context.socket(zmq.XPUB)
@@ -50,6 +52,7 @@ class Way:
             is_wanted=self._is_wanted,
             on_misshaped=self.misshaped.append,
             types_of=lambda topic: b"\x04\x05\xff" if topic == b"t" else b"",
+            broadcast=broadcast,
             is_native=is_native,
         )
 
@@ -129,3 +132,73 @@ def test_whatever_comes_both_ways_let_the_same_through(messages: list[tuple[byte
     finally:
         for way in ways:
             way.context.destroy(0)
+
+
+class Beside:
+    """A broadcast that wants one topic, and a reader of it."""
+
+    def __init__(self, folder: Path, topic: bytes, *, body_bytes_max: int = 1_000) -> None:
+        folder.chmod(0o700)
+        self.broadcast = ClientBroadcast(7, folder=str(folder), length=4_096, body_bytes_max=body_bytes_max)
+        self.broadcast.want(topic, on=True)
+        self.reader = BroadcastReader(
+            self.broadcast.name, relay_epoch=7, host_id=self.broadcast.host_id, folder=str(folder), is_spinning=True
+        )
+
+    def records(self) -> list[list[bytes]]:
+        found = [list(split_record(record)) for record in self.reader.take()]
+        assert not self.reader.is_lapped
+        return found
+
+
+def test_what_is_wanted_by_broadcast_is_there_in_order_beside_the_socket_and_nothing_else(
+    way: Way, tmp_path: Path
+) -> None:
+    is_native = way.passage.is_native
+    accelerator()
+    beside = Beside(tmp_path, b"t")
+    ringing = Way(is_native=is_native, broadcast=beside.broadcast)
+    wanted = [(b"t", VERSION, bytes([4 + n % 2]) + str(n).encode()) for n in range(20)]
+    other = [(b"u", VERSION, b"\x04x"), (b"t", b"\x02", b"\x04"), (b"never", VERSION, b"\x04"), (b"t", VERSION, b"")]
+    assert ringing.pass_on([*wanted[:10], *other, *wanted[10:]], burst=6)
+    assert beside.records() == [list(message) for message in wanted]
+    beside.broadcast.want(b"t", on=False)
+    ringing.passage.forget(b"t")
+    assert ringing.pass_on(wanted[:3]) == [list(message) for message in wanted[:3]]
+    assert beside.records() == []
+    beside.broadcast.want(b"t", on=True)
+    ringing.passage.forget(b"t")
+    ringing.pass_on(wanted[:3])
+    assert beside.records() == [list(message) for message in wanted[:3]]
+    ringing.context.destroy(0)
+
+
+def test_the_longest_message_that_a_relay_takes_fits_into_its_broadcast(way: Way, tmp_path: Path) -> None:
+    is_native = way.passage.is_native
+    accelerator()
+    topic, body = b"t" * 200, b"\x04" + bytes(100_000)
+    beside = Beside(tmp_path, topic, body_bytes_max=len(body))
+    ringing = Way(is_native=is_native, broadcast=beside.broadcast)
+    ringing.pass_on([(topic, VERSION, body)])
+    assert beside.records() == [[topic, VERSION, body]]
+    ringing.context.destroy(0)
+
+
+@given(messages=MESSAGES, burst=st.integers(1, 5))
+def test_whatever_comes_both_ways_broadcast_the_same(
+    tmp_path_factory: pytest.TempPathFactory, messages: list[tuple[bytes, ...]], burst: int
+) -> None:
+    accelerator()
+    heard = []
+    for is_native in (False, True):
+        beside = Beside(tmp_path_factory.mktemp("shared"), b"t")
+        way = Way(is_native=is_native, broadcast=beside.broadcast)
+        try:
+            passed = way.pass_on(messages, burst=burst)
+            heard.append(beside.records())
+            assert heard[-1] == [message for message in passed if message[0] == b"t"]
+        finally:
+            way.context.destroy(0)
+            beside.reader.close()
+            beside.broadcast.close()
+    assert heard[0] == heard[1]

@@ -70,3 +70,22 @@ def test_the_guard_passes_a_signal_and_the_exit_on(tmp_path: Path, number: int, 
     wait_until(lambda: psutil.Process(guard.pid).children(), what="the guarded program to run")
     guard.send_signal(number)
     assert guard.wait(60) == code
+
+
+_TOLD_WHILE_STARTING = """
+import os, signal, subprocess, sys
+import relay.supervisor.guard as guard
+
+class Slow(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        super().__init__(*arguments, **options)
+
+subprocess.Popen = Slow
+sys.exit(guard.main([sys.argv[1], sys.executable, "-c", "import threading; threading.Event().wait()"]))
+"""
+
+
+def test_a_guard_that_is_told_to_end_while_it_starts_ends_the_program_too():
+    guard = subprocess.Popen([sys.executable, "-c", _TOLD_WHILE_STARTING, str(os.getpid())])
+    assert guard.wait(60) == 143

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +26,7 @@ from relay_client import Client, ClientSettings
 from tests.support.forked import ForkedRelay
 from tests.support.processes import free_port, wait_until
 
-__all__ = ["BASE_NS", "BTC", "MINUTE_NS", "GatewayWorld", "ScriptedManager", "minutes"]
+__all__ = ["BASE_NS", "BTC", "MINUTE_NS", "GatewayWorld", "ScriptedManager", "minutes", "ready_world"]
 
 BTC = "BTC/USDT.BINANCE"
 MINUTE_NS = 60 * NANOSECONDS
@@ -315,3 +316,14 @@ class GatewayWorld:
     def close(self) -> None:
         self.gateway.kill()
         self.manager.close()
+
+
+@contextmanager
+def ready_world(folder: Path) -> Iterator[GatewayWorld]:
+    """A gateway that hears its manager, for the length of a block."""
+    world = GatewayWorld(folder)
+    try:
+        world.until_ready()
+        yield world
+    finally:
+        world.close()

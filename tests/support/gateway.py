@@ -21,7 +21,8 @@ __all__ = ["Gateway"]
 class Gateway:
     """A gateway process, and a scripted manager and clients around it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **settings: object) -> None:
+        self.settings = settings
         names = ("request", "subscribe", "fast_path", "manager_publish", "manager_request")
         self.ports = {name: free_port() for name in names} | {"status": free_port()}
         self.log = folder / "gateway.log"
@@ -35,6 +36,7 @@ class Gateway:
     def start(self) -> ForkedRelay:
         environment = {f"RELAY_GATEWAY_{n.upper()}_ENDPOINT": self.address(n) for n in self.ports if n != "status"}
         environment["RELAY_GATEWAY_STATUS_PORT"] = str(self.ports["status"])
+        environment |= {f"RELAY_GATEWAY_{name.upper()}": str(value) for name, value in self.settings.items()}
         return ForkedRelay(["gateway"], log=self.log, environment=environment)
 
     def address(self, name: str) -> str:

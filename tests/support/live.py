@@ -18,6 +18,7 @@ from ingestors.exchanges.exchange import Exchange, open_exchange
 from ingestors.live.desk import LiveMarket
 from ingestors.live.markets import open_live
 from ingestors.settings import IngestorSettings
+from ingestors.simulation.binance_sbe_socket import SIMULATED_KEY
 from relay.observability import Counters
 from relay.protocol.tickers import parse_ticker
 from tests.support.ingestors import no_jitter
@@ -95,6 +96,8 @@ def live_bench(
     socket_urls: Mapping[str, str],
     coinbase_api: str = "exchange",
     binance_stream: str = "trade",
+    binance_transport: str = "json",
+    binance_api_key: str = SIMULATED_KEY,
     rules: PlanRules | None = None,
 ) -> LiveBench:
     """Return a live side by URL only; inside a running loop."""
@@ -102,6 +105,8 @@ def live_bench(
     settings = IngestorSettings(
         coinbase_api=coinbase_api,
         binance_stream=binance_stream,
+        binance_transport=binance_transport,
+        binance_api_key=binance_api_key,
         **{f"{key.replace('-', '_')}_base_url": url for key, url in base_urls.items()},
         **{f"{key.replace('-', '_')}_socket_url": url for key, url in socket_urls.items()},
     )

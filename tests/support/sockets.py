@@ -72,9 +72,10 @@ class Listener:
 
     async def end(self) -> int | None:
         """Read to the end and return the close code."""
-        while (await self.frame()).type not in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE):
+        while (frame := await self.frame()).type not in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE):
             continue
-        return self.socket.close_code
+        # The library forgets the code that came when its own answer finds the connection closed already.
+        return int(frame.data) if frame.type == aiohttp.WSMsgType.CLOSE else self.socket.close_code
 
 
 class Conversation:

@@ -54,38 +54,46 @@ impl Batch {
         Ok(PyBytes::new(py, self.payload(self.checked(index)?)))
     }
 
+    /// Return the type of a message.
     fn type_id(&self, index: isize) -> PyResult<i32> {
         Ok(self.type_ids[self.checked(index)?])
     }
 
+    /// Return all payloads.
     fn payloads<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
         (0..self.ends.len()).map(|index| PyBytes::new(py, self.payload(index))).collect()
     }
 
+    /// Return type and payload of all messages.
     fn messages<'py>(&self, py: Python<'py>) -> Vec<(i32, Bound<'py, PyBytes>)> {
         (0..self.ends.len()).map(|index| (self.type_ids[index], PyBytes::new(py, self.payload(index)))).collect()
     }
 
+    /// Where each payload ends in the buffer; it begins where the one before ends.
     #[getter]
     fn ends(&self) -> Vec<usize> {
         self.ends.clone()
     }
 
+    /// The type of each message.
     #[getter]
     fn type_ids(&self) -> Vec<i32> {
         self.type_ids.clone()
     }
 
+    /// Bytes of all payloads.
     #[getter]
     fn nbytes(&self) -> usize {
         self.bytes.len()
     }
 
+    /// Why the poll ended.
     #[getter]
     fn stop(&self) -> &'static str {
         self.stop
     }
 
+    /// Of a broadcast: whether messages were overwritten before they could be read.
     #[getter]
     fn lapped(&self) -> bool {
         self.lapped
@@ -100,22 +108,26 @@ impl Batch {
     /// # Safety
     /// Called by the interpreter with a view that it owns.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        if view.is_null() {
-            return Err(PyBufferError::new_err("expected a view"));
-        }
-        let bytes = &slf.get().bytes;
-        let (first, length) = (bytes.as_ptr(), bytes.len());
-        // SAFETY: the object is frozen and its vector never moves or changes; the view keeps the object alive.
-        let filled = unsafe {
-            ffi::PyBuffer_FillInfo(
-                view,
-                slf.as_ptr(),
-                first.cast_mut().cast::<c_void>(),
-                length as ffi::Py_ssize_t,
-                1,
-                flags,
-            )
-        };
-        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+        // SAFETY: the object is frozen and its vector never moves or changes.
+        unsafe { show(slf.as_any(), &slf.get().bytes, view, flags) }
     }
+}
+
+/// Fills a view of bytes, read-only; it keeps their owner alive.
+///
+/// # Safety
+/// The view is null or the caller's to fill. The bytes stay where they are as long as their owner lives.
+pub(crate) unsafe fn show(
+    owner: &Bound<'_, PyAny>,
+    bytes: &[u8],
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> PyResult<()> {
+    if view.is_null() {
+        return Err(PyBufferError::new_err("expected a view"));
+    }
+    let (first, length) = (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len() as ffi::Py_ssize_t);
+    // SAFETY: the caller's promise; the view takes a reference to the owner.
+    let filled = unsafe { ffi::PyBuffer_FillInfo(view, owner.as_ptr(), first, length, 1, flags) };
+    if filled == 0 { Ok(()) } else { Err(PyErr::fetch(owner.py())) }
 }

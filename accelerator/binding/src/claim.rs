@@ -31,6 +31,9 @@ impl Claim {
         self.length
     }
 
+    /// Write a part.
+    ///
+    /// Raises IndexError: it does not fit. RuntimeError: the claim is over.
     #[pyo3(signature = (payload, offset=0))]
     fn put(&mut self, payload: &Bound<'_, PyAny>, offset: usize) -> PyResult<()> {
         let over = || PyRuntimeError::new_err("this claim is over: it was committed, aborted, or its producer closed");
@@ -47,6 +50,7 @@ impl Claim {
         })?
     }
 
+    /// Show the message to the consumer. Raises RuntimeError when the claim is over.
     fn commit(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.end(py, true)? {
             return Ok(());
@@ -54,6 +58,7 @@ impl Claim {
         Err(PyRuntimeError::new_err("this claim is over already"))
     }
 
+    /// Give the room up.
     fn abort(&mut self, py: Python<'_>) -> PyResult<()> {
         self.end(py, false).map(|_| ())
     }

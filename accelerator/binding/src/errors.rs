@@ -41,12 +41,18 @@ pub(crate) fn raised(py: Python<'_>, error: Error) -> PyErr {
         Code::AlreadyExists => ("ALREADY_EXISTS", StorageError::new_err(text)),
         Code::NotFound => ("NOT_FOUND", StorageError::new_err(text)),
         Code::NoSpace => ("NO_SPACE", StorageError::new_err(text)),
+        Code::LockBusy => ("LOCK_BUSY", StorageError::new_err(text)),
         Code::AccessDenied => ("ACCESS_DENIED", AccessError::new_err(text)),
         _ => ("SYSTEM", StorageError::new_err(text)),
     };
     // An exception without its code is still the right one.
     let _ = exception.value(py).setattr("code", code);
     exception
+}
+
+/// Asks the core for what may wait for another process, or takes much memory; other threads of the interpreter run meanwhile.
+pub(crate) fn detached<T: Send>(py: Python<'_>, ask: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+    py.detach(ask).map_err(|error| raised(py, error))
 }
 
 /// Outcomes of the hot path are numbers; what a caller did wrong is raised.

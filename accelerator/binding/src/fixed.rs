@@ -9,12 +9,13 @@ use relay_accel_core::ring::{
 
 use crate::batch::Batch;
 use crate::consumer::stopped;
-use crate::errors::{closed, raised, refused_as};
+use crate::errors::{closed, detached, raised, refused_as};
 use crate::memory::{named_segment, not_shared};
 use crate::producer::with_bytes;
 use crate::segments::{created, mapped, place};
 use crate::state::{described, timeout};
 
+/// A ring of items of one size: whole batches are pushed and popped with one release.
 #[pyclass(module = "relay_accel")]
 pub(crate) struct FixedRing {
     name: String,
@@ -38,6 +39,7 @@ impl FixedRing {
 
 #[pymethods]
 impl FixedRing {
+    /// Make a ring of this process; `item_count` is a power of two.
     #[staticmethod]
     fn heap(py: Python<'_>, item_length: usize, item_count: usize) -> PyResult<Self> {
         let (producer, consumer) = fixed(item_length, item_count).map_err(|error| raised(py, error))?;
@@ -45,6 +47,7 @@ impl FixedRing {
         Ok(Self { name: String::new(), shared: None, producer, consumer, item_length, item_count })
     }
 
+    /// Make a named ring; see `Ring.create`.
     #[staticmethod]
     #[pyo3(signature = (
         name, item_length, item_count, *, directory=None, pre_fault=true, huge_pages=false, replace_stale=false
@@ -62,20 +65,20 @@ impl FixedRing {
     ) -> PyResult<Self> {
         let (directory, segment) = place(py, directory, name)?;
         let options = created(pre_fault, huge_pages, replace_stale);
-        SharedFixedRing::create(&directory, &segment, item_length, item_count, options)
+        detached(py, || SharedFixedRing::create(&directory, &segment, item_length, item_count, options))
             .map(|shared| Self::over(name, shared))
-            .map_err(|error| raised(py, error))
     }
 
+    /// Open a named ring; see `Ring.open`.
     #[staticmethod]
     #[pyo3(signature = (name, *, directory=None, pre_fault=true, huge_pages=false))]
     fn open(py: Python<'_>, name: &str, directory: Option<&str>, pre_fault: bool, huge_pages: bool) -> PyResult<Self> {
         let (directory, segment) = place(py, directory, name)?;
-        SharedFixedRing::open(&directory, &segment, mapped(pre_fault, huge_pages))
+        detached(py, || SharedFixedRing::open(&directory, &segment, mapped(pre_fault, huge_pages)))
             .map(|shared| Self::over(name, shared))
-            .map_err(|error| raised(py, error))
     }
 
+    /// Take the writing end; see `Ring.producer`.
     fn producer(&mut self, py: Python<'_>) -> PyResult<FixedProducer> {
         let end = match &self.shared {
             Some(shared) => shared.producer().map_err(|error| raised(py, error))?,
@@ -84,6 +87,7 @@ impl FixedRing {
         Ok(FixedProducer { end: Some(end) })
     }
 
+    /// Take the reading end; see `Ring.consumer`.
     fn consumer(&mut self, py: Python<'_>) -> PyResult<FixedConsumer> {
         let end = match &self.shared {
             Some(shared) => shared.consumer().map_err(|error| raised(py, error))?,
@@ -92,19 +96,23 @@ impl FixedRing {
         Ok(FixedConsumer { end: Some(end) })
     }
 
+    /// Return state and process id of who holds the writing end.
     fn producer_state(&self) -> PyResult<(&'static str, u32)> {
         Ok(described(self.shared()?.producer_state()))
     }
 
+    /// Return state and process id of who holds the reading end.
     fn consumer_state(&self) -> PyResult<(&'static str, u32)> {
         Ok(described(self.shared()?.consumer_state()))
     }
 
+    /// Bytes of one item.
     #[getter]
     fn item_length(&self) -> usize {
         self.item_length
     }
 
+    /// Items that fit.
     #[getter]
     fn item_count(&self) -> usize {
         self.item_count
@@ -113,6 +121,7 @@ impl FixedRing {
 
 named_segment!(FixedRing, shared);
 
+/// A writing end of items.
 #[pyclass(module = "relay_accel")]
 pub(crate) struct FixedProducer {
     end: Option<CoreProducer>,
@@ -126,6 +135,9 @@ impl FixedProducer {
 
 #[pymethods]
 impl FixedProducer {
+    /// Push whole items; return how many were taken, from the first on, or an outcome below 0 for none.
+    ///
+    /// Raises ValueError: the buffer is no whole number of items.
     fn push(&mut self, items: &Bound<'_, PyAny>) -> PyResult<isize> {
         let end = self.open()?;
         let item_length = end.item_length();
@@ -143,25 +155,39 @@ impl FixedProducer {
         }
     }
 
+    /// Bytes of one item.
     #[getter]
     fn item_length(&mut self) -> PyResult<usize> {
         Ok(self.open()?.item_length())
     }
 
+    /// Items pushed since the ring was made.
     #[getter]
     fn position(&mut self) -> PyResult<u64> {
         Ok(self.open()?.position())
     }
 
+    /// Return state and process id of who holds the reading end.
     fn consumer_state(&mut self) -> PyResult<(&'static str, u32)> {
         Ok(described(self.open()?.consumer_state()))
     }
 
+    /// Give the end back.
     fn close(&mut self) {
         self.end = None;
     }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(&mut self, _args: &Bound<'_, PyAny>) {
+        self.close();
+    }
 }
 
+/// The reading end of items.
 #[pyclass(module = "relay_accel")]
 pub(crate) struct FixedConsumer {
     end: Option<CoreConsumer>,
@@ -175,6 +201,7 @@ impl FixedConsumer {
 
 #[pymethods]
 impl FixedConsumer {
+    /// Return the next item, or None.
     fn pop<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let end = self.open()?;
         let mut popped = Err(Stop::Empty);
@@ -189,6 +216,7 @@ impl FixedConsumer {
         }
     }
 
+    /// Return at most so many items, and at most 64 MiB of them.
     #[pyo3(signature = (limit=1024))]
     fn pop_batch(&mut self, limit: usize) -> PyResult<Batch> {
         let end = self.open()?;
@@ -203,6 +231,7 @@ impl FixedConsumer {
         Ok(Batch::of_items(bytes, item_length, stopped(stop)?))
     }
 
+    /// Sleep until there is something; return whether there is. Lets other threads run.
     #[pyo3(signature = (timeout=None))]
     fn wait(&mut self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let limit = self::timeout(timeout)?;
@@ -210,21 +239,34 @@ impl FixedConsumer {
         Ok(py.detach(|| end.wait(limit)))
     }
 
+    /// Bytes of one item.
     #[getter]
     fn item_length(&mut self) -> PyResult<usize> {
         Ok(self.open()?.item_length())
     }
 
+    /// Items popped since the ring was made.
     #[getter]
     fn position(&mut self) -> PyResult<u64> {
         Ok(self.open()?.position())
     }
 
+    /// Return state and process id of who holds the writing end.
     fn producer_state(&mut self) -> PyResult<(&'static str, u32)> {
         Ok(described(self.open()?.producer_state()))
     }
 
+    /// Give the end back.
     fn close(&mut self) {
         self.end = None;
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(&mut self, _args: &Bound<'_, PyAny>) {
+        self.close();
     }
 }

@@ -3,6 +3,8 @@
 //! The library is the very one that the caller's own binding has loaded: sockets are handed over by address. A message of three
 //! frames (topic, version, body) goes on as it came when its topic is in the table with the type in its body's first byte;
 //! every other one is handed to the caller, who judges it and may put its topic into the table.
+//!
+//! A topic may be marked for a broadcast, too: its messages are written there as one record each before they are sent on.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -12,7 +14,9 @@ use libloading::Library;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use relay_accel_core::broadcast::Transmitter as CoreTransmitter;
 
+use crate::broadcast::Transmitter;
 use crate::consumer::Consumer;
 
 /// `zmq_msg_t`: 64 opaque bytes, part of the library's stable interface.
@@ -145,11 +149,46 @@ impl Types {
     }
 }
 
+/// What is known of a topic.
+#[derive(Clone, Copy)]
+struct Pass {
+    types: Types,
+    /// Whether its messages go into the broadcast, too.
+    is_broadcast: bool,
+}
+
+/// A broadcast beside the socket; a record is put together in `record`.
+struct Beside<'a> {
+    end: &'a mut CoreTransmitter,
+    record: Vec<u8>,
+}
+
+impl Beside<'_> {
+    fn write(&mut self, topic: &[u8], version: &[u8], body: &[u8]) {
+        let Ok(length) = u16::try_from(topic.len()) else { return };
+        self.record.clear();
+        for part in [&length.to_le_bytes()[..], topic, version, body] {
+            self.record.extend_from_slice(part);
+        }
+        // Refused only where it is longer than the caller lets messages be: receivers miss its stamp then.
+        let _ = self.end.transmit(RECORD_TYPE, &self.record);
+    }
+}
+
+/// Of records in a broadcast; it says nothing.
+const RECORD_TYPE: i32 = 1;
+
+/// Passes published messages from one ZeroMQ socket to another, as long as their topics are known.
+///
+/// Args: libzmq: path of the very library that the caller's binding has loaded. version: what the second of three
+/// frames must be. topics_max: topics that are remembered; beyond it all are forgotten, and asked about again.
+///
+/// Raises OSError: the path is no usable libzmq.
 #[pyclass(module = "relay_accel")]
 pub(crate) struct Forwarder {
     functions: Functions,
     version: Vec<u8>,
-    topics: HashMap<Box<[u8]>, Types>,
+    topics: HashMap<Box<[u8]>, Pass>,
     topics_max: usize,
 }
 
@@ -161,7 +200,19 @@ enum End {
 }
 
 impl Forwarder {
-    fn run(&self, source: *mut c_void, target: *mut c_void, limit: usize) -> (usize, End) {
+    /// What is known of a topic whose messages of this body's type may pass.
+    fn pass(&self, topic: &[u8], body: &[u8]) -> Option<Pass> {
+        let pass = self.topics.get(topic)?;
+        body.first().is_some_and(|id| pass.types.has(*id)).then_some(*pass)
+    }
+
+    fn run(
+        &self,
+        source: *mut c_void,
+        target: *mut c_void,
+        limit: usize,
+        mut beside: Option<Beside<'_>>,
+    ) -> (usize, End) {
         for sent in 0..limit {
             let mut topic = Frame::new(&self.functions);
             match topic.receive(source) {
@@ -180,10 +231,8 @@ impl Forwarder {
                 }
             }
             let whole = rest == 2 && !body.has_more();
-            let wanted = whole
-                && version.bytes() == self.version
-                && body.bytes().first().is_some_and(|id| self.topics.get(topic.bytes()).is_some_and(|t| t.has(*id)));
-            if !wanted {
+            let is_sound = whole && version.bytes() == self.version;
+            let Some(pass) = is_sound.then(|| self.pass(topic.bytes(), body.bytes())).flatten() else {
                 let mut frames = vec![topic.bytes().to_vec()];
                 if rest > 0 {
                     frames.push(version.bytes().to_vec());
@@ -195,6 +244,9 @@ impl Forwarder {
                     self.read_on(source, &mut frames);
                 }
                 return (sent, End::Unknown(frames));
+            };
+            if let (true, Some(beside)) = (pass.is_broadcast, &mut beside) {
+                beside.write(topic.bytes(), version.bytes(), body.bytes());
             }
             let sending = topic
                 .send(target, DONT_WAIT | SEND_MORE)
@@ -208,13 +260,19 @@ impl Forwarder {
     }
 
     /// Sends a record's three frames if its topic and type are known; false where they are not, or it is no record.
-    fn send_record(&self, target: *mut c_void, record: &[u8]) -> Result<bool, c_int> {
+    fn send_record(
+        &self,
+        target: *mut c_void,
+        record: &[u8],
+        beside: Option<&mut CoreTransmitter>,
+    ) -> Result<bool, c_int> {
         let Some((topic, rest)) = split_record(record) else { return Ok(false) };
         let Some((version, body)) = rest.split_at_checked(self.version.len()) else { return Ok(false) };
-        let wanted = version == self.version
-            && body.first().is_some_and(|id| self.topics.get(topic).is_some_and(|types| types.has(*id)));
-        if !wanted {
-            return Ok(false);
+        let is_sound = version == self.version;
+        let Some(pass) = is_sound.then(|| self.pass(topic, body)).flatten() else { return Ok(false) };
+        if let (true, Some(end)) = (pass.is_broadcast, beside) {
+            // As in `Beside`.
+            let _ = end.transmit(RECORD_TYPE, record);
         }
         for (bytes, flags) in [(topic, DONT_WAIT | SEND_MORE), (version, DONT_WAIT | SEND_MORE), (body, DONT_WAIT)] {
             // SAFETY: the bytes are copied before the call returns; the caller of `forward_records` vouches for the socket.
@@ -253,13 +311,19 @@ impl Forwarder {
         Ok(Self { functions, version: version.to_vec(), topics: HashMap::new(), topics_max: topics_max.max(1) })
     }
 
-    fn pass_topic(&mut self, topic: &[u8], type_ids: &[u8]) {
+    /// Let messages of a topic pass whose body begins with one of these bytes.
+    ///
+    /// Args: topic: exact. type_ids: first bytes of bodies. broadcast: write them into the broadcast, too, where a
+    /// call names one.
+    #[pyo3(signature = (topic, type_ids, *, broadcast=false))]
+    fn pass_topic(&mut self, topic: &[u8], type_ids: &[u8], broadcast: bool) {
         if self.topics.len() >= self.topics_max && !self.topics.contains_key(topic) {
             self.topics.clear();
         }
-        self.topics.insert(topic.into(), Types::of(type_ids));
+        self.topics.insert(topic.into(), Pass { types: Types::of(type_ids), is_broadcast: broadcast });
     }
 
+    /// Let messages of a topic pass no longer.
     fn forget_topic(&mut self, topic: &[u8]) {
         self.topics.remove(topic);
     }
@@ -268,23 +332,35 @@ impl Forwarder {
         self.topics.len()
     }
 
-    #[pyo3(signature = (consumer, target, limit))]
+    /// Send on what records in a ring hold, each as three frames.
+    ///
+    /// Args: consumer: of a ring of records. target: address of an open publisher of this thread. limit: records at
+    /// most. broadcast: as of `forward`; records are written there as they came.
+    ///
+    /// Returns How many records were read, how many were sent on, and those that may not pass by what is known, in
+    /// their order: they were sent nowhere.
+    ///
+    /// Raises OSError: the socket refused, with libzmq's error number.
+    #[pyo3(signature = (consumer, target, limit, *, broadcast=None))]
     fn forward_records<'py>(
         &self,
         py: Python<'py>,
         consumer: &Bound<'py, Consumer>,
         target: usize,
         limit: usize,
+        broadcast: Option<&Bound<'py, Transmitter>>,
     ) -> PyResult<(usize, usize, Vec<Bound<'py, PyBytes>>)> {
         if target == 0 {
             return Err(PyValueError::new_err("expected the address of an open socket, got 0"));
         }
+        let mut held = broadcast.map(Bound::borrow_mut);
+        let mut beside = held.as_mut().map(|transmitter| transmitter.open()).transpose()?;
         let batch = consumer.borrow_mut().poll(limit)?;
         let target = Address(target);
         let mut unknown = Vec::new();
         let mut sent = 0;
         for (_, record) in batch.iter() {
-            match self.send_record(target.pointer(), record) {
+            match self.send_record(target.pointer(), record, beside.as_deref_mut()) {
                 Ok(true) => sent += 1,
                 Ok(false) => unknown.push(PyBytes::new(py, record)),
                 Err(error) => {
@@ -296,13 +372,33 @@ impl Forwarder {
         Ok((batch.len(), sent, unknown))
     }
 
-    #[pyo3(signature = (source, target, limit))]
-    fn forward<'py>(&self, py: Python<'py>, source: usize, target: usize, limit: usize) -> PyResult<Forwarded<'py>> {
+    /// Receive without blocking and send on what may pass, untouched.
+    ///
+    /// Args: source, target: addresses of open sockets of this thread (`pyzmq`: `socket.underlying`); the target is a
+    /// publisher, whose sends never block. limit: messages at most. broadcast: what passes on topics that are marked
+    /// for it is written there first, as a record of the form of `forward_records`.
+    ///
+    /// Returns How many were sent on, whether there may be more, and the frames of a message that may not pass by
+    /// what is known: it was received and sent nowhere. Of a message of many frames the first eight.
+    ///
+    /// Raises OSError: a socket refused, with libzmq's error number.
+    #[pyo3(signature = (source, target, limit, *, broadcast=None))]
+    fn forward<'py>(
+        &self,
+        py: Python<'py>,
+        source: usize,
+        target: usize,
+        limit: usize,
+        broadcast: Option<&Bound<'py, Transmitter>>,
+    ) -> PyResult<Forwarded<'py>> {
         if source == 0 || target == 0 {
             return Err(PyValueError::new_err("expected the addresses of two open sockets, got 0"));
         }
         let (source, target) = (Address(source), Address(target));
-        let (sent, end) = py.detach(|| self.run(source.pointer(), target.pointer(), limit));
+        let mut held = broadcast.map(Bound::borrow_mut);
+        let end = held.as_mut().map(|transmitter| transmitter.open()).transpose()?;
+        let beside = end.map(|end| Beside { end, record: Vec::new() });
+        let (sent, end) = py.detach(|| self.run(source.pointer(), target.pointer(), limit, beside));
         match end {
             End::Empty => Ok((sent, false, None)),
             End::Limit => Ok((sent, true, None)),

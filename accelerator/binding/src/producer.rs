@@ -4,8 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyBytesMethods};
+use pyo3::types::{PyBytes, PyBytesMethods, PyList};
 use relay_accel_core::ring::{
     EndState, FrameProducer, MpscProducer, MpscReservation, ProducerCounts, Refusal, Reservation, RingGeometry,
     TermGeometry,
@@ -13,6 +14,7 @@ use relay_accel_core::ring::{
 
 use crate::claim::Claim;
 use crate::errors::{closed, outcome, refused_as};
+use crate::fast::bytes_of;
 use crate::state::{described, timeout};
 
 pub(crate) enum End {
@@ -107,10 +109,24 @@ pub(crate) fn with_bytes<T>(payload: &Bound<'_, PyAny>, each: impl FnOnce(&[u8])
     Ok(each(slice))
 }
 
+/// The bytes of a list of `bytes`, without a reference taken of each; `None` if anything in it is no plain `bytes`.
+fn listed<'a>(list: &'a Bound<'_, PyList>) -> Option<Vec<&'a [u8]>> {
+    let count = list.len();
+    let mut all = Vec::with_capacity(count);
+    for at in 0..count {
+        // SAFETY: the list is as long as it was, since the interpreter's lock is held and no Python code runs.
+        let item = unsafe { ffi::PyList_GetItem(list.as_ptr(), at as ffi::Py_ssize_t) };
+        // SAFETY: the list keeps it alive, as above, until the call that gave the list returns.
+        all.push(bytes_of(unsafe { Borrowed::from_ptr(list.py(), item) })?);
+    }
+    Some(all)
+}
+
 fn now_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos() as u64)
 }
 
+/// A writing end.
 #[pyclass(module = "relay_accel")]
 pub(crate) struct Producer {
     pub(crate) end: Option<End>,
@@ -124,24 +140,42 @@ impl Producer {
     pub(crate) fn open(&mut self) -> PyResult<&mut End> {
         self.end.as_mut().ok_or_else(closed)
     }
+
+    /// The plain case of an offer, as [`crate::fast`] calls it; `None` where something is to be raised.
+    #[inline]
+    pub(crate) fn try_offer(&mut self, payload: &[u8]) -> Option<i32> {
+        let written = each!(self.end.as_mut()?, one => one.try_write(1, payload));
+        written.map_or_else(|refusal| refused_as(refusal).ok(), |()| Some(0))
+    }
 }
 
 #[pymethods]
 impl Producer {
-    #[pyo3(signature = (payload, type_id=1))]
+    /// `offer`, whatever its arguments: [`crate::fast`].
+    #[pyo3(name = "_offer", signature = (payload, type_id=1))]
     fn offer(&mut self, payload: &Bound<'_, PyAny>, type_id: i32) -> PyResult<i32> {
         let end = self.open()?;
         outcome(with_bytes(payload, |bytes| each!(end, one => one.try_write(type_id, bytes)))?)
     }
 
+    /// Write messages and show them together; return how many, and the `Outcome` of the one after (0 where all were).
     #[pyo3(signature = (payloads, type_id=1))]
-    fn offer_batch(&mut self, payloads: Vec<Bound<'_, PyBytes>>, type_id: i32) -> PyResult<(usize, i32)> {
+    fn offer_batch(&mut self, payloads: &Bound<'_, PyAny>, type_id: i32) -> PyResult<(usize, i32)> {
         let end = self.open()?;
+        if let Ok(list) = payloads.cast_exact::<PyList>()
+            && let Some(payloads) = listed(list)
+        {
+            let messages = payloads.into_iter().map(|payload| (type_id, payload));
+            let (written, refused) = each!(end, one => one.write_batch(messages));
+            return Ok((written, refused.map_or(Ok(0), refused_as)?));
+        }
+        let payloads: Vec<Bound<'_, PyBytes>> = payloads.extract()?;
         let messages = payloads.iter().map(|payload| (type_id, payload.as_bytes()));
         let (written, refused) = each!(end, one => one.write_batch(messages));
         Ok((written, refused.map_or(Ok(0), refused_as)?))
     }
 
+    /// Write each `record_length` bytes of a buffer as one message; return as `offer_batch`.
     #[pyo3(signature = (records, record_length, type_id=1))]
     fn offer_records(
         &mut self,
@@ -161,6 +195,9 @@ impl Producer {
         Ok((written.0, written.1.map_or(Ok(0), refused_as)?))
     }
 
+    /// Take room to be filled in parts; None when the ring is full now.
+    ///
+    /// Raises ValueError: longer than this ring ever takes. RuntimeError: another claim is open.
     #[pyo3(signature = (length, type_id=1))]
     fn claim(slf: Bound<'_, Self>, length: usize, type_id: i32) -> PyResult<Option<Claim>> {
         let reserved = slf.borrow_mut().open()?.reserve(type_id, length);
@@ -176,6 +213,7 @@ impl Producer {
         }
     }
 
+    /// Sleep until a payload of `length` bytes fits; return whether it does now. Lets other threads run.
     #[pyo3(signature = (length=0, timeout=None))]
     fn wait_for_room(&mut self, py: Python<'_>, length: usize, timeout: Option<f64>) -> PyResult<bool> {
         let limit = self::timeout(timeout)?;
@@ -183,11 +221,13 @@ impl Producer {
         Ok(py.detach(|| each!(end, one => one.wait_for_room(length, limit))))
     }
 
+    /// Longest payload that this ring takes.
     #[getter]
     fn payload_length_max(&mut self) -> PyResult<usize> {
         Ok(each!(self.open()?, one => one.payload_length_max()))
     }
 
+    /// Bytes published since the ring was made. Raises ValueError for one producer of many.
     #[getter]
     fn position(&mut self) -> PyResult<u64> {
         match self.open()? {
@@ -197,11 +237,13 @@ impl Producer {
         }
     }
 
+    /// Return state and process id of who holds the reading end.
     fn consumer_state(&mut self) -> PyResult<(&'static str, u32)> {
         let state: EndState = each!(self.open()?, one => one.consumer_state());
         Ok(described(state))
     }
 
+    /// Return frames, payload_bytes, back_pressured, aborted and corrupt since the end was made.
     fn counts(&mut self) -> PyResult<Vec<(&'static str, u64)>> {
         let counts: ProducerCounts = each!(self.open()?, one => one.counts());
         Ok(vec![
@@ -213,16 +255,19 @@ impl Producer {
         ])
     }
 
+    /// Note in the segment that this end is alive now.
     fn beat(&mut self) -> PyResult<()> {
         let now_ns = now_ns();
         each!(self.open()?, one => one.beat(now_ns));
         Ok(())
     }
 
+    /// Give the end back; the consumer sees it when everything was read.
     fn close(&mut self) {
         self.end = None;
     }
 
+    /// Whether `close` was called.
     #[getter]
     fn closed(&self) -> bool {
         self.end.is_none()

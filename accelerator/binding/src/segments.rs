@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use relay_accel_core::memory::{SegmentDirectory, SegmentName, SegmentOptions};
 use relay_accel_core::ring::CreateOptions;
 
-use crate::errors::raised;
+use crate::errors::{detached, raised};
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(default_directory, module)?)?;
@@ -20,7 +20,7 @@ pub(crate) fn place(py: Python<'_>, directory: Option<&str>, name: &str) -> PyRe
 
 fn opened(py: Python<'_>, directory: Option<&str>) -> PyResult<SegmentDirectory> {
     let path = directory.map_or_else(SegmentDirectory::default_path, Into::into);
-    SegmentDirectory::open(path).map_err(|error| raised(py, error))
+    detached(py, || SegmentDirectory::open(path))
 }
 
 pub(crate) fn mapped(pre_fault: bool, huge_pages: bool) -> SegmentOptions {
@@ -31,21 +31,25 @@ pub(crate) fn created(pre_fault: bool, huge_pages: bool, replace_stale: bool) ->
     CreateOptions { segment: mapped(pre_fault, huge_pages), replace_stale }
 }
 
+/// Return where named segments lie when nothing else is said: below /dev/shm, for this user alone.
 #[pyfunction]
 fn default_directory() -> String {
     SegmentDirectory::default_path().to_string_lossy().into_owned()
 }
 
+/// Return the names in a directory, sorted.
 #[pyfunction]
 #[pyo3(signature = (*, directory=None))]
 fn segment_names(py: Python<'_>, directory: Option<&str>) -> PyResult<Vec<String>> {
-    let names = opened(py, directory)?.names().map_err(|error| raised(py, error))?;
+    let directory = opened(py, directory)?;
+    let names = detached(py, || directory.names())?;
     Ok(names.into_iter().map(|name| name.as_str().to_owned()).collect())
 }
 
+/// Remove a name; who has the segment open keeps it. Return whether there was one.
 #[pyfunction]
 #[pyo3(signature = (name, *, directory=None))]
 fn unlink(py: Python<'_>, name: &str, directory: Option<&str>) -> PyResult<bool> {
     let (directory, name) = place(py, directory, name)?;
-    directory.unlink(&name).map_err(|error| raised(py, error))
+    detached(py, || directory.unlink(&name))
 }

@@ -293,8 +293,9 @@ fn measure(directory: &SegmentDirectory, kind: &str, plan: &Plan, is_parent: boo
     let options = SegmentOptions::default();
     match kind {
         "floor" => {
-            let over =
-                |name| Segment::open(directory, name, options, |_| Ok(())).map(|segment| Floor::over(segment.region()));
+            let over = |name| {
+                Segment::open(directory, name, options, |_, _| Ok(())).map(|segment| Floor::over(segment.region()))
+            };
             Ok(run(&mut over(&out)?, &mut over(&back)?, plan, is_parent))
         }
         "ring" => {

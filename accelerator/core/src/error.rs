@@ -39,6 +39,8 @@ pub enum Code {
     AccessDenied,
     /// The file system has no room for the segment.
     NoSpace,
+    /// Another process holds the lock of the directory, and did not let it go in time.
+    LockBusy,
     /// The operating system refused something else.
     System,
 }
@@ -191,6 +193,16 @@ pub enum Error {
         /// Bytes asked for.
         length_bytes: u64,
     },
+    /// See [`Code::LockBusy`].
+    #[error("{path}: held for over {wait_ms} ms by {holder}; let that process run on or end it, and try again")]
+    LockBusy {
+        /// The file of the lock.
+        path: PathBuf,
+        /// Who holds it, as far as the system tells.
+        holder: String,
+        /// How long was waited, in milliseconds.
+        wait_ms: u128,
+    },
     /// See [`Code::System`].
     #[error("{action}: {source}")]
     System {
@@ -222,6 +234,7 @@ impl Error {
             Self::NotFound { .. } => Code::NotFound,
             Self::AccessDenied { .. } => Code::AccessDenied,
             Self::NoSpace { .. } => Code::NoSpace,
+            Self::LockBusy { .. } => Code::LockBusy,
             Self::System { .. } => Code::System,
         }
     }

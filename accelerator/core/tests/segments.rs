@@ -262,3 +262,20 @@ fn rings_of_bytes_and_of_items_live_in_segments_too() {
     assert_eq!(items.producer().unwrap().push(&[5; 72]), Ok(3));
     assert_eq!(items.consumer().unwrap().pop(&mut [0; 240]), Ok(3));
 }
+
+#[test]
+fn owners_that_cannot_be_looked_up_are_dead_when_nobody_has_the_segment_open() {
+    let scratch = Scratch::new();
+    let elsewhere = ProcessIdentity::new(4_000_000, 5, fs::metadata("/proc/self/ns/pid").unwrap().ino() + 1).word();
+    let held = create(&scratch, "ticks");
+    for offset in [CREATOR_AT, PRODUCER_AT] {
+        overwrite(&scratch, "ticks", offset, &elsewhere.to_le_bytes());
+    }
+    let opened = IpcChannel::open(&scratch, &named("ticks"), OPEN).unwrap();
+    assert!(!opened.is_stale() && !held.is_stale());
+    drop(held);
+    assert!(opened.is_stale());
+    // Asking takes nothing away: the one that asks still counts for others.
+    let again = IpcChannel::open(&scratch, &named("ticks"), OPEN).unwrap();
+    assert!(!again.is_stale());
+}

@@ -9,7 +9,8 @@ Example::
 
     ring = relay_accel.Ring.create("ticks", 1 << 20, replace_stale=True)
     with ring.producer() as producer:
-        producer.offer(b"hello", type_id=7)
+        while producer.offer(b"hello", type_id=7) == Outcome.BACK_PRESSURED:  # ACCEPTED is 0: compare, do not negate
+            producer.wait_for_room(5, timeout=1.0)
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ from relay_accel.agents import (
     Sleeping,
     Yielding,
 )
+from relay_accel.decimals import Decimal64
 from relay_accel.outcome import Outcome
-from relay_accel.records import RecordPublisher, RecordSubscriber
+from relay_accel.placement import Pinning, pin_thread
+from relay_accel.records import RecordCodec, RecordPublisher, RecordSubscriber
 from relay_accel.waiting import SleepingReader, ready
 
 __all__ = [
@@ -75,6 +78,7 @@ __all__ = [
     "Consumer",
     "Counter",
     "Counters",
+    "Decimal64",
     "DutyCycle",
     "FixedConsumer",
     "FixedProducer",
@@ -84,8 +88,10 @@ __all__ = [
     "MpscRing",
     "NoOp",
     "Outcome",
+    "Pinning",
     "Producer",
     "Receiver",
+    "RecordCodec",
     "RecordPublisher",
     "RecordSubscriber",
     "Ring",
@@ -97,6 +103,7 @@ __all__ = [
     "Yielding",
     "__version__",
     "default_directory",
+    "pin_thread",
     "ready",
     "segment_names",
     "unlink",

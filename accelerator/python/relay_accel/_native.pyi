@@ -14,6 +14,9 @@ from typing import Literal, final
 
 from typing_extensions import Buffer, Self  # noqa: UP035
 
+from relay_accel import _sbe as _sbe
+from relay_accel import _wire as _wire
+
 __all__ = [
     "AccelError",
     "AccessError",
@@ -38,7 +41,20 @@ __all__ = [
     "StorageError",
     "Transmitter",
     "__version__",
+    "_sbe",
+    "_wire",
+    "decimal_mantissa",
+    "decimal_mantissas",
+    "decimal_text",
+    "decimal_texts",
     "default_directory",
+    "market_define",
+    "market_head",
+    "market_ticker",
+    "market_to_protobuf",
+    "market_to_protobuf_by",
+    "market_to_sbe",
+    "market_to_sbe_by",
     "segment_names",
     "unlink",
 ]
@@ -66,7 +82,7 @@ class BusyError(AccelError):
     """Try again, or end the other: NOT_READY, END_TAKEN, NO_FREE_SLOT."""
 
 class StorageError(AccelError):
-    """ALREADY_EXISTS, NOT_FOUND, NO_SPACE, SYSTEM."""
+    """ALREADY_EXISTS, NOT_FOUND, NO_SPACE, LOCK_BUSY, SYSTEM."""
 
 class AccessError(AccelError):
     """Directory or file belong to somebody else, or others may write to them: ACCESS_DENIED."""
@@ -143,8 +159,16 @@ class _Named:
     def is_named(self) -> bool:
         """Whether the name still leads to this segment."""
 
-    def unlink(self) -> bool:
-        """Remove the name if it still leads here; return whether it did."""
+    def unlink(self, *, timeout: float = 1.0) -> bool:
+        """Remove the name if it still leads here; return whether it did.
+
+        Args:
+            timeout: seconds to wait, at most, for a process that changes the directory; others run meanwhile.
+
+        Raises:
+            StorageError: LOCK_BUSY, and the name stays: ``create(replace_stale=True)`` replaces it when everybody who
+                used the segment is gone.
+        """
 
     def verify_length(self) -> None:
         """Raise SegmentError (TERM_LENGTH_MISMATCH) when the file was cut: stop using it then."""
@@ -182,7 +206,8 @@ class Ring(_Named):
             replace_stale: replace a segment of this name that nobody can use any more.
 
         Raises:
-            StorageError: ALREADY_EXISTS, NO_SPACE (all memory is taken here, never later).
+            StorageError: ALREADY_EXISTS, NO_SPACE (all memory is taken here, never later), LOCK_BUSY (a stale one was
+                to be replaced, and another process held the directory for a second).
             ArgumentError, AccessError: see there.
         """
 
@@ -401,8 +426,17 @@ class Consumer:
     def poll_batch(self, limit: int = 1024) -> Batch:
         """Return at most so many messages."""
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Sleep until there is something to read; return whether there is. Lets other threads run."""
+    def wait(self, timeout: float | None = None, *, or_left: bool = False) -> bool:
+        """Sleep until there is something to read; return whether there is. Lets other threads run.
+
+        Args:
+            timeout: seconds; None waits without end.
+            or_left: do not sleep, or sleep on, once the producer has left: False then means that nothing will come,
+                until another one takes its end. One that was killed has not left.
+
+        Raises:
+            ValueError: ``or_left`` of a ring of many producers, who come and go.
+        """
 
     def fileno(self) -> int:
         """Return a descriptor that becomes readable when there is something to read, after :meth:`arm`.
@@ -525,6 +559,9 @@ class FixedProducer:
     def close(self) -> None:
         """Give the end back."""
 
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
+
 @final
 class FixedConsumer:
     """The reading end of items."""
@@ -551,6 +588,9 @@ class FixedConsumer:
 
     def close(self) -> None:
         """Give the end back."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
 
 @final
 class Broadcast(_Named):
@@ -613,6 +653,9 @@ class Transmitter:
     def close(self) -> None:
         """Give the end back."""
 
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
+
 @final
 class Receiver:
     """A reading end of a broadcast. ``Batch.lapped`` says that it was overtaken: it goes on with the newest message."""
@@ -622,6 +665,14 @@ class Receiver:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Sleep until there is something; return whether there is. Lets other threads run."""
+
+    def spin(self, timeout: float) -> bool:
+        """Look for something, without sleep, for at most so many seconds; return whether it is there. Others may run.
+
+        The interpreter's lock is not held meanwhile.
+
+        It keeps one processor busy, and sees a message a cache line's way after it was written.
+        """
 
     def fileno(self) -> int:
         """Return a descriptor that becomes readable when there is something to read, after :meth:`arm`.
@@ -657,6 +708,9 @@ class Receiver:
     def close(self) -> None:
         """End it."""
 
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_args: object) -> None: ...
+
 @final
 class Counters(_Named):
     """Counters that other processes read while they are counted."""
@@ -690,14 +744,21 @@ class Counters(_Named):
 
         Args:
             type_id: of :meth:`standard`, or one's own from 1,000 on.
-            label: at most 64 bytes of UTF-8.
+            label: at most 64 bytes of UTF-8, no control characters.
+
+        Raises:
+            ValueError: it is no such label.
         """
 
     def find(self, type_id: int, label: str) -> Counter | None:
         """Return the counter of a type and label, where there is one."""
 
     def snapshot(self) -> list[tuple[int, str, int]]:
-        """Return type id, label and value of all counters. Each value is whole; together they are of no one instant."""
+        """Return type id, label and value of all counters. Each value is whole; together they are of no one instant.
+
+        Another process may have written anything: a label has at most 64 characters, and U+FFFD stands for control
+        characters and bytes that are no UTF-8.
+        """
 
     def reset(self) -> None:
         """Set all counters to 0."""
@@ -737,20 +798,30 @@ class Forwarder:
     """
 
     def __new__(cls, libzmq: str, *, version: bytes, topics_max: int = 100_000) -> Self: ...
-    def pass_topic(self, topic: bytes, type_ids: bytes) -> None:
-        """Let messages of a topic pass whose body begins with one of these bytes."""
+    def pass_topic(self, topic: bytes, type_ids: bytes, *, broadcast: bool = False) -> None:
+        """Let messages of a topic pass whose body begins with one of these bytes.
+
+        Args:
+            topic: exact.
+            type_ids: first bytes of bodies.
+            broadcast: write them into the broadcast, too, where a call names one.
+        """
 
     def forget_topic(self, topic: bytes) -> None:
         """Let messages of a topic pass no longer."""
 
     def __len__(self) -> int: ...
-    def forward(self, source: int, target: int, limit: int) -> tuple[int, bool, list[bytes] | None]:
+    def forward(
+        self, source: int, target: int, limit: int, *, broadcast: Transmitter | None = None
+    ) -> tuple[int, bool, list[bytes] | None]:
         """Receive without blocking and send on what may pass, untouched.
 
         Args:
             source, target: addresses of open sockets of this thread (``pyzmq``: ``socket.underlying``); the target is a
                 publisher, whose sends never block.
             limit: messages at most.
+            broadcast: what passes on topics that are marked for it is written there first, as a record of the form of
+                :meth:`forward_records`.
 
         Returns:
             How many were sent on, whether there may be more, and the frames of a message that may not pass by what is
@@ -760,7 +831,9 @@ class Forwarder:
             OSError: a socket refused, with libzmq's error number.
         """
 
-    def forward_records(self, consumer: Consumer, target: int, limit: int) -> tuple[int, int, list[bytes]]:
+    def forward_records(
+        self, consumer: Consumer, target: int, limit: int, *, broadcast: Transmitter | None = None
+    ) -> tuple[int, int, list[bytes]]:
         """Send on what records in a ring hold, each as three frames.
 
         A record is ``u16 topic length (little-endian), topic, version, body``.
@@ -769,6 +842,7 @@ class Forwarder:
             consumer: of a ring of records.
             target: address of an open publisher of this thread.
             limit: records at most.
+            broadcast: as of :meth:`forward`; records are written there as they came.
 
         Returns:
             How many records were read, how many were sent on, and those that may not pass by what is known, in their
@@ -777,3 +851,79 @@ class Forwarder:
         Raises:
             OSError: the socket refused, with libzmq's error number.
         """
+
+def decimal_mantissa(text: str, exponent: int, rounding: str | None = None) -> int:
+    """Return text as a mantissa; see :class:`relay_accel.Decimal64`."""
+
+def decimal_mantissas(texts: list[str | None] | list[str], exponent: int, rounding: str | None = None) -> bytearray:
+    """Return texts as mantissas of eight bytes each, in the machine's byte order; None is null."""
+
+def decimal_text(mantissa: int, exponent: int) -> str | None:
+    """Return the shortest plain text of a mantissa."""
+
+def decimal_texts(mantissas: Buffer, exponent: int) -> list[str | None]:
+    """Return the shortest plain texts of mantissas of eight bytes each, in the machine's byte order."""
+
+def market_ticker(type_id: int, protobuf: Buffer) -> str:
+    """Return the ticker of a message in protobuf; empty where it has none. See :mod:`relay_accel.market`.
+
+    Raises:
+        KeyError: a type without a form in SBE; the text says which have one.
+        DecodeError: no protobuf: exactly what ``FromString`` refuses.
+    """
+
+def market_to_sbe(type_id: int, protobuf: Buffer, symbol_id: int) -> bytes:
+    """Return the record of a message in protobuf; unknown fields are left out. See :mod:`relay_accel.market`.
+
+    Args:
+        type_id: 4, 5, 13 or 30.
+        protobuf: the message alone, without version or type id.
+        symbol_id: of its ticker; 0 where that is empty.
+
+    Raises:
+        KeyError: a type without a form in SBE.
+        DecodeError: no protobuf: exactly what ``FromString`` refuses.
+        EncodeError: a text of more than 65,534 bytes, or an enum's number that is not 0 … 254.
+    """
+
+def market_to_sbe_by(type_id: int, protobuf: Buffer, symbol_ids: dict[str, int]) -> bytes | None:
+    """Return the record of a message in protobuf, by the numbers of tickers; None where its own has none.
+
+    One walk over the message instead of two by :func:`market_ticker` and :func:`market_to_sbe`, whose errors it has.
+    The empty ticker is number 0 always. See :mod:`relay_accel.market`.
+    """
+
+def market_to_protobuf_by(record: Buffer, tickers: dict[int, str]) -> tuple[int, bytes] | None:
+    """Return type id and protobuf of a record, by the tickers of numbers.
+
+    None for a definition, and where its number means no ticker: :func:`market_head` tells them apart. One walk over the
+    record instead of two by :func:`market_head` and :func:`market_to_protobuf`, whose errors it has; number 0 is the
+    empty ticker always. See :mod:`relay_accel.market`.
+    """
+
+def market_define(symbol_id: int, epoch: int, ticker: str) -> bytes:
+    """Return the record that says a ticker's number; see :mod:`relay_accel.market`.
+
+    Raises:
+        EncodeError: a ticker of more than 65,534 bytes.
+    """
+
+def market_head(record: Buffer) -> tuple[int, int, int, str]:
+    """Return template id, symbol_id, and of a definition (256) epoch and ticker, which are 0 and empty of a message.
+
+    All lengths and texts are checked; bytes behind the record are passed over. See :mod:`relay_accel.market`.
+
+    Raises:
+        DecodeError: no record of version 0x02.
+    """
+
+def market_to_protobuf(record: Buffer, ticker: str) -> bytes:
+    """Return the message of a record in protobuf: what ``SerializeToString`` gives. See :mod:`relay_accel.market`.
+
+    Args:
+        record: from its version byte on.
+        ticker: what its symbol_id means; left out of a Heartbeat that has none.
+
+    Raises:
+        DecodeError: no record of version 0x02, a definition, or an enum that is null.
+    """

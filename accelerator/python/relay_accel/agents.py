@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
+
+from relay_accel.placement import Pinning, pin_thread
 
 __all__ = [
     "Agent",
@@ -188,10 +190,17 @@ class AgentRunner:
             ``on_start`` raises, no turn is taken, and ``on_close`` is still called.
         idle: what to do after each turn.
         name: of the thread.
+        processors: that the thread is pinned to; none leaves that to the system.
+
+    Attributes:
+        pinning: what became of that; None before the thread runs.
     """
 
-    def __init__(self, agent: Agent, idle: IdleStrategy | None = None, *, name: str = "agent") -> None:
-        self._agent, self._idle = agent, idle or Backoff()
+    def __init__(
+        self, agent: Agent, idle: IdleStrategy | None = None, *, name: str = "agent", processors: Iterable[int] = ()
+    ) -> None:
+        self._agent, self._idle, self._processors = agent, idle or Backoff(), tuple(processors)
+        self.pinning: Pinning | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.duty = DutyCycle()
@@ -220,6 +229,9 @@ class AgentRunner:
         self.stop()
 
     def _run(self) -> None:
+        self.pinning = pin_thread(self._processors)
+        if self.pinning.reason:
+            _LOG.warning("agent_not_pinned reason=%s", self.pinning.reason)
         if self._guarded(getattr(self._agent, "on_start", _nothing)):
             while not self._stopping.is_set():
                 work = self._turn()

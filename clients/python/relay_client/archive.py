@@ -73,8 +73,11 @@ def read_completeness(
 ) -> Flow[Completeness]:
     """Read how complete the ticks of a span are: of the ticks nothing but their numbers.
 
+    Where nothing is stored or known to be missing, the ticker is looked up: a misspelt one is no empty one.
+
     Raises:
         SettingsError: an argument is wrong.
+        PeerError: UNKNOWN_SYMBOL, UNKNOWN_EXCHANGE: no exchange lists the ticker, and nothing is stored of it.
         RetryableError: relay, catalog or store are away.
     """
     flows.session.check_usable()
@@ -82,13 +85,16 @@ def read_completeness(
     span = _span(start=start, end=end, last=last, unit=unit)
     reply = yield from flows.located(timeout_s=timeout_s)
 
-    def read() -> Completeness:
+    def read() -> tuple[Completeness, bool]:
         with flows.lake.reader(reply) as tables:
             gaps = _gaps(tables, parsed)
             numbers = tables.read_tick_numbers(parsed, within=span)
-        return measure(parsed, span, runs_of(numbers), gaps)
+        return measure(parsed, span, runs_of(numbers), gaps), bool(len(numbers) or gaps)
 
-    return (yield from call(read))
+    report, is_known = yield from call(read)
+    if not is_known:
+        yield from flows.check_tickers([parsed], timeout_s=timeout_s)
+    return report
 
 
 def _span(*, start: TimeLike | None, end: TimeLike | None, last: str | None, unit: TimeUnit | None) -> Range:

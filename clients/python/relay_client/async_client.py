@@ -22,7 +22,7 @@ from relay_client.history import History
 from relay_client.opening import open_flows
 from relay_client.outcome import Outcome, Request, id_of
 from relay_client.probe import RelayInfo
-from relay_client.settings import ClientSettings
+from relay_client.settings import ClientSettings, Encoding, Idle, Transport
 from relay_client.statistics import ExchangeStatistics
 from relay_client.stored_ticks import StoredTicks
 from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan
@@ -45,10 +45,22 @@ class AsyncClient:
         *,
         request_port: int | None = None,
         subscribe_port: int | None = None,
+        transport: Transport | None = None,
+        idle: Idle | None = None,
+        encoding: Encoding | None = None,
         settings: ClientSettings | None = None,
         config_file: Path | None = None,
     ) -> None:
-        self._flows = open_flows(host, request_port, subscribe_port, settings=settings, config_file=config_file)
+        self._flows = open_flows(
+            host,
+            request_port,
+            subscribe_port,
+            transport=transport,
+            idle=idle,
+            encoding=encoding,
+            settings=settings,
+            config_file=config_file,
+        )
         self._finalizer = weakref.finalize(self, ClientFlows.close, self._flows)
 
     @property

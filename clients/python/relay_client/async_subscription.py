@@ -51,6 +51,21 @@ class AsyncSubscription:
         """State of each ticker's feed, see :class:`FeedState`."""
         return self._core.states()
 
+    @property
+    def transport(self) -> str:
+        """By which way data come now; see :attr:`relay_client.Subscription.transport`."""
+        return self._core.transport
+
+    @property
+    def transport_reason(self) -> str:
+        """Why data come by ``tcp``; empty for ``shm``."""
+        return self._core.transport_reason
+
+    @property
+    def encoding(self) -> str:
+        """In which form data come now; see :attr:`relay_client.Subscription.encoding`."""
+        return self._core.encoding
+
     def __await__(self) -> Generator[Any, None, AsyncSubscription]:
         return self._begin().__await__()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from relay.errors import RelayError, RetryableError
 from relay.protocol.codes import ErrorCode
 from relay_client.engine.items import Tick
-from relay_client.engine.live_values import Overrun
+from relay_client.engine.live_values import CallbackFailed, Overrun
 from relay_client.history import Bar
 
 __all__ = ["BufferPolicy", "ItemBuffer"]
@@ -48,7 +49,9 @@ class ItemBuffer:
         self._error: RelayError | None = None
         self._is_closed = False
         self._changed = threading.Condition()
+        self._pid = os.getpid()
         self._on_change: Callable[[], None] | None = None
+        self._direct: Callable[[Sequence[Any]], None] | None = None
         self.dropped_total = 0
         self.conflated_total = 0
 
@@ -65,6 +68,9 @@ class ItemBuffer:
         with self._changed:
             if self._is_closed:
                 return
+            if self._direct is not None:
+                self._direct(list(items))
+                return
             if self._is_conflating:
                 self._conflate(items)
             else:
@@ -78,8 +84,15 @@ class ItemBuffer:
         """Return the next items, waiting for the first; empty after the time, None when closed and empty.
 
         Raises:
-            RelayError: what ended the subscription, once everything before it has been taken.
+            RelayError: what ended the subscription, once everything before it has been taken; or this process was
+                forked from the one that subscribed: nothing would ever come.
         """
+        # Before the lock: the thread that held it at the fork is not in this process.
+        if self._pid != os.getpid():
+            raise RelayError(
+                f"this subscription was made in process {self._pid} and is used in {os.getpid()}: what comes to it "
+                "comes there; make a client of this process's own"
+            )
         with self._changed:
             if not (self._items or self._newest or self._dropped or self._is_closed):
                 self._changed.wait(timeout_s)
@@ -89,11 +102,25 @@ class ItemBuffer:
         """Have something called, in the client's thread, whenever items have come or the end."""
         self._on_change = call
 
+    def pass_to(self, call: Callable[[Sequence[Any]], None]) -> None:
+        """Keep nothing from now on: have items passed on in the client's thread, at once.
+
+        What is buffered is passed on by this call. The call must neither wait nor use the client.
+        """
+        with self._changed:
+            while taken := self._take(_CHUNK):
+                call(taken)
+            self._direct = call
+
     def close(self, error: RelayError | None = None) -> None:
-        """End; what is buffered may still be taken. Harmless when repeated."""
+        """End; what is buffered may still be taken. Harmless when repeated, and in a forked process."""
+        if self._pid != os.getpid():
+            return
         with self._changed:
             if not self._is_closed:
                 self._is_closed, self._error = True, error
+                if self._direct is not None and error is not None:
+                    self._direct([CallbackFailed(str(error))])
             self._tell()
 
     def clear(self) -> None:

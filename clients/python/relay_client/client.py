@@ -18,7 +18,7 @@ from relay_client.history import History
 from relay_client.opening import open_flows
 from relay_client.outcome import Outcome, Request, id_of
 from relay_client.probe import RelayInfo
-from relay_client.settings import ClientSettings
+from relay_client.settings import ClientSettings, Encoding, Idle, Transport
 from relay_client.statistics import ExchangeStatistics
 from relay_client.stored_ticks import StoredTicks
 from relay_client.subscribing import BUFFER_MAX, NumberKind, Order, Plan, Policy, TopicsLike, new_plan
@@ -42,6 +42,10 @@ class Client:
     Args:
         host: of the relay; else ``RELAY_CLIENT_HOST``, the file, 127.0.0.1.
         request_port, subscribe_port: of the relay; else as above, 5559 and 5558.
+        transport: of market data: ``auto`` takes the relay's shared memory where it is on this host, else ``tcp``;
+            ``shm`` ends subscriptions with an error where that cannot be had. ``Subscription.transport`` says which.
+        idle: waiting for shared memory: ``sleep``, or ``spin``, which is quicker and keeps a processor busy.
+        encoding: of what comes by shared memory: ``protobuf`` or ``sbe``; the same values either way.
         settings: everything else; read from environment and file when left out.
         config_file: TOML file with a table ``[client]``; else the one named by ``RELAY_CONFIG``.
 
@@ -55,10 +59,22 @@ class Client:
         *,
         request_port: int | None = None,
         subscribe_port: int | None = None,
+        transport: Transport | None = None,
+        idle: Idle | None = None,
+        encoding: Encoding | None = None,
         settings: ClientSettings | None = None,
         config_file: Path | None = None,
     ) -> None:
-        self._flows = open_flows(host, request_port, subscribe_port, settings=settings, config_file=config_file)
+        self._flows = open_flows(
+            host,
+            request_port,
+            subscribe_port,
+            transport=transport,
+            idle=idle,
+            encoding=encoding,
+            settings=settings,
+            config_file=config_file,
+        )
         # Also runs at interpreter exit, so that a program that forgets to close still ends.
         self._finalizer = weakref.finalize(self, ClientFlows.close, self._flows)
 
@@ -95,7 +111,8 @@ class Client:
             period: ``1m``, ``4h``, ``1d``, ``1w`` or whole seconds.
             limit: only the first N bars from start.
             unit: of integer times: ``s``, ``ms``, ``us``, ``ns``.
-            timeout: seconds for the whole call; else ``history_timeout_seconds``.
+            timeout: seconds for the whole call; else ``history_timeout_seconds``. That no relay answers is told after
+                ``request_timeout_seconds``.
             on_progress: called in this thread about once a second while requests run.
 
         Raises:
@@ -310,6 +327,7 @@ class Client:
 
         Raises:
             SettingsError: an argument is wrong.
+            PeerError: UNKNOWN_SYMBOL, UNKNOWN_EXCHANGE: nothing is stored of the ticker, and no exchange lists it.
             RetryableError: relay, catalog or store are away.
         """
         return run(

@@ -95,13 +95,13 @@ class History:
             f"{len(self)} bars, {self.status}, {len(self.missing)} ranges missing)"
         )
 
-    def head(self, count: int) -> Iterator[Bar]:
+    def head(self, count: int) -> list[Bar]:
         """Return the first bars."""
-        return map(_bar, self._bars.slice(0, count).to_pylist())
+        return [_bar(row) for row in self._bars.slice(0, count).to_pylist()]
 
-    def tail(self, count: int) -> Iterator[Bar]:
+    def tail(self, count: int) -> list[Bar]:
         """Return the last bars, ascending."""
-        return map(_bar, self._bars.slice(max(0, len(self) - count)).to_pylist())
+        return [_bar(row) for row in self._bars.slice(max(0, len(self) - count)).to_pylist()]
 
     def rolled_up(self, period: str | int, *, origin: Origin | None = None) -> History:
         """Return bars of a longer period that these bars cover whole, with what is missing for others.

@@ -6,17 +6,20 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from google.protobuf.message import DecodeError, Message
 
 from relay.errors import PeerError, RelayError, SettingsError
-from relay.protocol.envelope import VERSION, VERSION_FRAME
+from relay.protocol.envelope import SBE_VERSION_FRAME, VERSION, VERSION_FRAME
 from relay.protocol.registry import MessageType
-from relay.protocol.topics import MarketTopic, StatisticsTopic, TriggerTopic
+from relay.protocol.topics import MarketTopic, StatisticsTopic, TriggerTopic, has_sbe_form, is_broadcast_topic
 from relay.protocol.v1 import market_pb2, request_pb2, trigger_pb2
 from relay_client.buffer import ItemBuffer
 from relay_client.engine.live_values import ReplayQuestion
+
+if TYPE_CHECKING:
+    from relay_client.sbe_reading import SbeReader
 
 __all__ = ["LiveFeed", "LiveFeeds", "Topic"]
 
@@ -44,6 +47,8 @@ _TICK_NS = 20_000_000
 _TICK_SHARE = 20
 """Ticks take at most one part in so many of the thread's time, however many topics there are."""
 _REPLAYS_MAX = 16
+_DOUBLES_MAX = 100_000
+"""What is not remembered comes twice, and is dropped and counted by the feeds."""
 _NEVER_NS = 2**62
 Ask = Callable[[Message], Future[Message]]
 Topic = MarketTopic | StatisticsTopic | TriggerTopic
@@ -84,12 +89,17 @@ class Group(Protocol):
         """Return the replays to ask for now."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class LiveFeed:
-    """One subscription as the client's thread sees it."""
+    """One subscription as the client's thread sees it.
+
+    Attributes:
+        laps: how often the relay's broadcast has overtaken its client since it began.
+    """
 
     group: Group
     buffer: ItemBuffer
+    laps: int = 0
 
     def flush(self) -> None:
         """Hand over what has come."""
@@ -103,13 +113,17 @@ class LiveFeed:
         self.buffer.close(error)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Route:
     """Where messages of one wire topic go."""
 
     type_id: int
     parse: Callable[[bytes], Any]
     handlers: list[tuple[LiveFeed, Callable[[Any, int], None]]]
+    head: bytes
+    """Version and type id, as they lie in a record."""
+    is_sbe: bool
+    """Whether its records are those of version 0x02; others of the topic are for other clients."""
 
 
 class LiveFeeds:
@@ -122,10 +136,12 @@ class LiveFeeds:
 
     def __init__(self, ask: Ask, count: Callable[[str], None]) -> None:
         self._ask, self._count = ask, count
+        self._sbe: SbeReader | None = None
         self._feeds: list[LiveFeed] = []
         self._routes: dict[bytes, _Route] = {}
         self._tick_due_ns = _NEVER_NS
         self._replays = 0
+        self._doubles: set[bytes] | None = None
 
     def due_ns(self) -> int:
         """Return when the next tick matters."""
@@ -159,7 +175,54 @@ class LiveFeeds:
                 handle(message, now_ns)
         except _NONSENSE:
             self._count("rejected.undecodable")
+            message = None
+        if self._doubles is not None and len(self._doubles) < _DOUBLES_MAX:
+            reader = self._sbe if route.is_sbe and message is not None else None
+            self._doubles.add(b"".join(frames) if reader is None else reader.key(frames[0], message))
         return True
+
+    def use_sbe(self, reader: SbeReader | None) -> None:
+        """From now on take records of topics that have a form in SBE in that, by a reader; or in protobuf again."""
+        self._sbe = reader
+        for name, route in self._routes.items():
+            route.is_sbe = reader is not None and has_sbe_form(name)
+
+    def expect_doubles(self, *, on: bool) -> None:
+        """From now on messages of the socket will come by the broadcast again, once that is read; or no longer."""
+        self._doubles = set() if on else None
+
+    def take_records(self, records: Iterable[bytes], now_ns: int) -> None:
+        """Take records of the relay's broadcast (proto/spec/0013), in which other clients' topics are, too."""
+        routes = self._routes
+        if self._doubles is not None:
+            records = self._without_doubles(records)
+        for record in records:
+            body_at = 2 + int.from_bytes(record[:2], "little")
+            route = routes.get(record[2:body_at])
+            if route is None:
+                continue
+            try:
+                if route.is_sbe or record[body_at : body_at + 2] != route.head:
+                    message = self._reshaped(route, record, body_at)
+                    if message is None:
+                        continue
+                else:
+                    message = route.parse(record[body_at + 2 :])
+                for _, handle in route.handlers:
+                    handle(message, now_ns)
+            except _NONSENSE:
+                self._count("rejected.undecodable")
+
+    def on_lapped(self) -> None:
+        """Records of the broadcast were overwritten before they were read."""
+        for feed in self._feeds:
+            feed.laps += 1
+
+    def end(self, error: RelayError) -> None:
+        """End all subscriptions of market data with an error."""
+        for feed in self._feeds:
+            if any(map(is_broadcast_topic, feed.group.handlers)):
+                feed.end(error)
 
     def flush(self) -> None:
         """Hand over to the subscriptions' users what has come."""
@@ -232,11 +295,45 @@ class LiveFeeds:
                 self._count("rejected.undecodable")
         return found
 
+    def _reshaped(self, route: _Route, record: bytes, body_at: int) -> Any:
+        """Read a record of version 0x02; None for what is no message, or for clients that take another form."""
+        version = record[body_at : body_at + 1]
+        if route.is_sbe and self._sbe is not None and version == SBE_VERSION_FRAME:
+            return self._sbe.read(record[body_at:], route.type_id)
+        if version != (VERSION_FRAME if route.is_sbe else SBE_VERSION_FRAME):
+            self._count("rejected.wrong_type")
+        return None
+
+    def _key(self, record: bytes) -> bytes | None:
+        """By which a record is known as a double; None for one that is no message of this client's."""
+        body_at = 2 + int.from_bytes(record[:2], "little")
+        topic, version = record[2:body_at], record[body_at : body_at + 1]
+        route = self._routes.get(topic)
+        if route is None or version != (SBE_VERSION_FRAME if route.is_sbe else VERSION_FRAME):
+            return None
+        if not route.is_sbe or self._sbe is None:
+            return record[2:]
+        message = self._sbe.read(record[body_at:], route.type_id)
+        return None if message is None else self._sbe.key(topic, message)
+
+    def _without_doubles(self, records: Iterable[bytes]) -> list[bytes]:
+        """Both ways have one order, so from the first message on that is no double there is none any more."""
+        kept, doubles = [], self._doubles
+        for record in records:
+            if doubles is not None and (key := self._key(record)) is not None:
+                if key in doubles:
+                    continue
+                doubles = None
+            kept.append(record)
+        self._doubles = doubles
+        return kept
+
     def _route(self, name: bytes, feed: LiveFeed) -> bool:
         is_new = name not in self._routes
         if is_new:
             type_id = _type_of(name)
-            self._routes[name] = _Route(type_id, _PARSERS[type_id], [])
+            is_sbe = self._sbe is not None and has_sbe_form(name)
+            self._routes[name] = _Route(type_id, _PARSERS[type_id], [], VERSION_FRAME + bytes((type_id,)), is_sbe)
         self._routes[name].handlers.append((feed, feed.group.handlers[name]))
         return is_new
 

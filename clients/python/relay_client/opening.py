@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 from relay.config import load_settings
 from relay.errors import SettingsError
 from relay_client.arguments import text, whole
 from relay_client.flows import ClientFlows
-from relay_client.settings import ClientSettings
+from relay_client.settings import ClientSettings, Encoding, Idle, Transport
+from relay_client.subscribing import check_choice
 
 __all__ = ["open_flows"]
 
@@ -18,6 +20,9 @@ def open_flows(
     request_port: int | None,
     subscribe_port: int | None,
     *,
+    transport: Transport | None,
+    idle: Idle | None,
+    encoding: Encoding | None,
     settings: ClientSettings | None,
     config_file: Path | None,
 ) -> ClientFlows:
@@ -26,6 +31,11 @@ def open_flows(
     for name, port in (("request_port", request_port), ("subscribe_port", subscribe_port)):
         if port is not None:
             given[name] = whole(name, port, low=1, high=65_535)
+    ways = ("transport", transport, Transport), ("idle", idle, Idle), ("encoding", encoding, Encoding)
+    for name, value, choices in ways:
+        if value is not None:
+            check_choice(name, value, get_args(choices))
+            given[name] = value
     if settings is not None and not isinstance(settings, ClientSettings):
         raise SettingsError(f"expected settings as ClientSettings, got {type(settings).__name__}")
     if config_file is not None:

@@ -22,7 +22,6 @@ from relay.protocol.codes import ErrorCode
 from relay.protocol.envelope import encode
 from relay.protocol.v1 import market_pb2, request_pb2
 from relay.transport import (
-    Poller,
     SendOutcome,
     Socket,
     SocketKind,
@@ -30,15 +29,20 @@ from relay.transport import (
     Waker,
     new_context,
     open_socket,
+    pin_loop,
     receive,
     send,
     subscribe,
     unsubscribe,
 )
 from relay_client.engine.commands import (
+    CloseBroadcast,
     Command,
+    EndFeeds,
     Fail,
     InForce,
+    OpenBroadcast,
+    ReadBroadcast,
     Reconnect,
     RelayAway,
     Resolve,
@@ -48,6 +52,7 @@ from relay_client.engine.commands import (
     Unsubscribe,
 )
 from relay_client.engine.session import CORRELATION_BYTES, SessionEngine
+from relay_client.hearing import Heard, Hearing
 from relay_client.live import LiveFeed, LiveFeeds, Topic
 from relay_client.settings import ClientSettings
 
@@ -89,9 +94,15 @@ class Session:
             status_ns=settings.status_query_ms * _MS,
         )
         self._engine = SessionEngine(
-            self.client_id, times=times, new_nonce=lambda: str(uuid.uuid4()), count=self.counters.add
+            self.client_id,
+            times=times,
+            new_nonce=lambda: str(uuid.uuid4()),
+            count=self.counters.add,
+            transport=settings.transport,
+            is_sbe=settings.encoding == "sbe",
         )
         self._live = LiveFeeds(self._ask_live, self.counters.add)
+        self._hearing = Hearing(settings, self._live, self.counters.add)
         self._keys = itertools.count(1)
         self._futures: dict[int, Future[Any]] = {}
         self._followed: set[LiveFeed] = set()
@@ -109,6 +120,17 @@ class Session:
             raise
         self._thread = threading.Thread(target=self._run, name="relay-client", daemon=True)
         self._thread.start()
+
+    @property
+    def transport(self) -> tuple[str, str]:
+        """By which way market data come now, ``tcp`` or ``shm``, and why not by ``shm``."""
+        route = self._engine.route
+        return route.transport, route.reason
+
+    @property
+    def encoding(self) -> str:
+        """In which form ticks, bars, gaps and beats come now: ``protobuf`` or ``sbe``."""
+        return self._engine.route.encoding
 
     def ask(self, message: Message, *, timeout_s: float) -> Pending[Message]:
         """Put a question to the relay or the manager."""
@@ -154,6 +176,8 @@ class Session:
 
     def leave(self, feed: LiveFeed) -> None:
         """Forget a subscription that has ended."""
+        if self._pid != os.getpid():
+            return
         with self._lock:
             self._followed.discard(feed)
 
@@ -220,6 +244,7 @@ class Session:
                 self._closed = True
             for socket in (self._dealer, self._sub):
                 socket.close(0)
+            self._hearing.close(is_draining=False)
             self._context.term()
             self._waker.close()
             for key in list(self._futures):
@@ -228,13 +253,19 @@ class Session:
                 feed.end(None if ended.code == ErrorCode.CANCELLED else ended)
 
     def _loop(self) -> None:
-        self._poller = Poller([self._dealer, self._sub, self._waker.fileno()])
+        if pin_loop(self._settings.processors):
+            self.counters.add("thread.not_pinned")
+        poller = self._hearing.poller
+        for source in (self._dealer, self._sub, self._waker.fileno()):
+            poller.add(source)
         self._execute(self._engine.start(time.monotonic_ns()))
         while not self._closed:
             due_ns = min(self._engine.due_ns(), self._live.due_ns())
-            wait_ns = min(due_ns - time.monotonic_ns(), _IDLE_NS)
-            # Rounded up: a wait cut to whole milliseconds would spin until the due time.
-            self._poller.wait(max(0, -(-wait_ns // _MS)))
+            is_due = self._hearing.wait(min(due_ns - time.monotonic_ns(), _IDLE_NS))
+            if self._hearing.is_reading:
+                self._hear_broadcast()
+            if not is_due:
+                continue
             self._waker.drain()
             while self._wishes:
                 self._execute(self._wishes.popleft()(time.monotonic_ns()))
@@ -247,15 +278,26 @@ class Session:
             self._execute(self._engine.on_tick(time.monotonic_ns()))
             self._live.on_tick(time.monotonic_ns())
 
+    def _hear_broadcast(self) -> None:
+        heard = self._hearing.hear()
+        if heard is Heard.FINE:
+            return
+        now_ns = time.monotonic_ns()
+        if heard is Heard.LAPPED:
+            self._live.on_lapped()
+            self._execute(self._engine.on_broadcast_lapped(now_ns))
+        else:
+            self._execute(self._engine.on_broadcast_lost(heard.value, now_ns, is_gone=heard is Heard.GONE))
+
     def _hear(self) -> None:
         """Take a burst of published messages; those of live feeds, which may be many, by the shortest way."""
-        live, sub, now_ns = self._live, self._sub, time.monotonic_ns()
+        live, sub, now_ns, is_muted = self._live, self._sub, time.monotonic_ns(), self._engine.route.is_muted
         is_live = False
         for _ in range(_BURST):
             frames = receive(sub)
             if frames is None:
                 break
-            if live.take(frames, now_ns):
+            if is_muted(frames[0]) or live.take(frames, now_ns):
                 is_live = True
             else:
                 self._execute(self._engine.on_published(frames, time.monotonic_ns()))
@@ -280,10 +322,31 @@ class Session:
                     self._settle(key, error)
                 case Reconnect():
                     self._reopen()
-                case InForce(was_cut):
-                    self._live.on_in_force(time.monotonic_ns(), was_cut=was_cut)
-                case RelayAway():
-                    self._live.on_relay_away()
+                case _:
+                    self._execute_live(command)
+
+    def _execute_live(self, command: Command) -> None:
+        match command:
+            case InForce(was_cut):
+                self._live.on_in_force(time.monotonic_ns(), was_cut=was_cut)
+            case RelayAway():
+                self._live.on_relay_away()
+            case OpenBroadcast():
+                self._open_broadcast(command)
+            case ReadBroadcast():
+                self._hearing.read()
+            case CloseBroadcast():
+                self._hearing.close()
+            case EndFeeds(error):
+                self._live.end(error)
+
+    def _open_broadcast(self, offered: OpenBroadcast) -> None:
+        try:
+            self._hearing.open(offered)
+        except LookupError as error:
+            self._execute(self._engine.on_broadcast_refused(str(error)))
+        else:
+            self._execute(self._engine.on_broadcast_opened(time.monotonic_ns()))
 
     def _settle(self, key: int, result: Message | RelayError) -> None:
         future = self._futures.pop(key, None)
@@ -297,11 +360,11 @@ class Session:
 
     def _reopen(self) -> None:
         for socket in (self._dealer, self._sub):
-            self._poller.remove(socket)
+            self._hearing.poller.remove(socket)
             socket.close(0)
         self._dealer, self._sub = self._open()
         for socket in (self._dealer, self._sub):
-            self._poller.add(socket)
+            self._hearing.poller.add(socket)
 
     def _open(self) -> tuple[Socket, Socket]:
         settings = self._settings

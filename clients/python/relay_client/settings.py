@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
 
-__all__ = ["ClientSettings"]
+__all__ = ["ClientSettings", "Encoding", "Idle", "Transport"]
+
+Transport = Literal["auto", "tcp", "shm"]
+Idle = Literal["sleep", "spin"]
+Encoding = Literal["protobuf", "sbe"]
 
 
 class ClientSettings(ApplicationSettings):
@@ -28,6 +32,19 @@ class ClientSettings(ApplicationSettings):
     subscribe_port: int = Field(5558, ge=1, le=65_535)
     request_endpoint: str = Field("", description="tcp://HOST:PORT; empty: made of host and request_port")
     subscribe_endpoint: str = Field("", description="tcp://HOST:PORT; empty: made of host and subscribe_port")
+
+    transport: Transport = Field(
+        "auto", description="of market data: auto (shared memory where the relay is on this host, else tcp), tcp, shm"
+    )
+    encoding: Encoding = Field(
+        "protobuf", description="of ticks, bars, gaps and beats that come by shared memory: protobuf or sbe"
+    )
+    idle: Idle = Field("sleep", description="waiting for shared memory: sleep, or spin, which keeps a processor busy")
+
+    processors: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+        (),
+        description="numbers of the processors that the client's thread is pinned to; none leaves that to the system",
+    )
 
     history_timeout_seconds: int = Field(900, ge=1, le=86_400, description="until a history request must have ended")
     request_timeout_seconds: int = Field(30, ge=1, le=86_400, description="until a question must be answered")

@@ -26,6 +26,7 @@ __all__ = [
     "Plan",
     "Policy",
     "TopicsLike",
+    "check_choice",
     "new_plan",
     "plan_of",
     "topics_of",
@@ -84,9 +85,9 @@ def new_plan(
     Raises:
         SettingsError: with the code of the argument that is wrong.
     """
-    _check_choice("order", order, ("arrival", "strict"))
-    _check_choice("numbers", numbers, ("decimal", "scaled"))
-    _check_choice("policy", policy, tuple(BufferPolicy))
+    check_choice("order", order, ("arrival", "strict"))
+    check_choice("numbers", numbers, ("decimal", "scaled"))
+    check_choice("policy", policy, tuple(BufferPolicy))
     buffer_max = whole("buffer_max", buffer_max, low=1, high=_BUFFER_LIMIT)
     conflate, repair = flag("conflate", conflate), flag("repair", repair)
     if conflate and (start is not None or order == "strict"):
@@ -166,6 +167,11 @@ def _parsed(text: str) -> LiveTopic:
     return parse_market_topic(text if "|" in text else f"{text}|tick")
 
 
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise when an argument is none of its choices.
+
+    Raises:
+        SettingsError: names them.
+    """
     if not isinstance(value, str) or value not in choices:
         raise SettingsError(f"expected {name} to be {' or '.join(map(repr, map(str, choices)))}, got {value!r}")

@@ -10,10 +10,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from relay.errors import RelayError, SettingsError
+from relay_client.arguments import flag
 from relay_client.buffer import ItemBuffer
 from relay_client.engine.feed_group import FeedGroup
 from relay_client.engine.items import Tick
@@ -120,7 +122,24 @@ class SubscriptionCore:
         """Return totals over all topics, also those removed since."""
         counted = self._group.counters().values()
         totals = {f.name: sum(getattr(c, f.name) for c in counted) for f in fields(FeedCounters)}
-        return {**totals, "overrun": self.buffer.dropped_total, "conflated": self.buffer.conflated_total}
+        buffer = self.buffer
+        own = {"overrun": buffer.dropped_total, "conflated": buffer.conflated_total, "lapped": self._feed.laps}
+        return {**totals, **own}
+
+    @property
+    def transport(self) -> str:
+        """``tcp`` or ``shm``."""
+        return self._session.transport[0]
+
+    @property
+    def transport_reason(self) -> str:
+        """Why not ``shm``."""
+        return self._session.transport[1]
+
+    @property
+    def encoding(self) -> str:
+        """``protobuf`` or ``sbe``."""
+        return self._session.encoding
 
     def states(self) -> Mapping[str, str]:
         """Return the state of each ticker's feed."""
@@ -150,6 +169,7 @@ class Subscription:
         self._core, self._check = SubscriptionCore(session, plan), check
         self._chunk: Iterator[Any] = iter(())
         self._thread: threading.Thread | None = None
+        self._is_direct = False
         self._finalizer = weakref.finalize(self, self._core.close)
         self._core.open()
 
@@ -162,6 +182,27 @@ class Subscription:
     def states(self) -> Mapping[str, str]:
         """State of each ticker's feed, see :class:`FeedState`."""
         return self._core.states()
+
+    @property
+    def transport(self) -> str:
+        """By which way data come now: ``shm`` (the relay's shared memory, on its host) or ``tcp``.
+
+        It begins as ``tcp``; shared memory takes over, and back, while it runs, and nothing is lost by that.
+        """
+        return self._core.transport
+
+    @property
+    def transport_reason(self) -> str:
+        """Why data come by ``tcp``; empty for ``shm``."""
+        return self._core.transport_reason
+
+    @property
+    def encoding(self) -> str:
+        """In which form ticks, bars, gaps and beats come now: ``sbe`` or ``protobuf``, with the same values either way.
+
+        ``sbe`` where the client was opened with it, data come by ``shm``, and the relay announces it.
+        """
+        return self._core.encoding
 
     @property
     def is_closed(self) -> bool:
@@ -210,20 +251,36 @@ class Subscription:
         return self._core.events()
 
     def on(
-        self, callback: Callable[[FeedItem], object], *, on_event: Callable[[FeedEvent], object] | None = None
+        self,
+        callback: Callable[[FeedItem], object],
+        *,
+        on_event: Callable[[FeedEvent], object] | None = None,
+        direct: bool = False,
     ) -> Subscription:
         """Have each item of data passed to a callback, in a thread of the subscription's own.
 
         Args:
             callback: its errors are logged and become :class:`CallbackFailed` events; the subscription goes on.
             on_event: called with each event, in the same thread.
+            direct: in the client's own thread instead, without a buffer: quickest, but all of the client stands still
+                until the callback returns. It must neither wait nor call the client or its subscriptions. What has come
+                already is passed on by this call.
 
         Returns:
             The subscription itself.
+
+        Raises:
+            SettingsError: there is a callback already, or ``direct`` is asked of a conflating subscription.
         """
-        if self._thread is not None:
+        if self._thread is not None or self._is_direct:
             raise SettingsError("expected one callback a subscription, got a second; make another subscription")
         core = self._core
+        if flag("direct", direct):
+            if core.plan.is_conflating:
+                raise SettingsError("expected direct without conflate: nothing waits that a newer one could replace")
+            self._is_direct = True
+            core.buffer.pass_to(partial(_pass_on, self, core, callback, on_event))
+            return self
         self._thread = threading.Thread(
             target=_call_back, args=(self, core, callback, on_event), name="relay-subscription", daemon=True
         )
@@ -263,7 +320,11 @@ class Subscription:
         self._core.remove(topics)
 
     def counters(self) -> Mapping[str, int]:
-        """Return what was counted over all topics: received, repeated, repaired, history, late, lost, overrun."""
+        """Return what was counted over all topics.
+
+        That is received, repeated, repaired, history, late, lost, overrun, conflated, and lapped: how often the relay
+        has overtaken this client in shared memory (what was missed by it is repaired, or lost).
+        """
         return self._core.counters()
 
     def close(self) -> None:
@@ -289,23 +350,34 @@ def _call_back(
     on_event: Callable[[FeedEvent], object] | None,
 ) -> None:
     del owner  # held by the thread's arguments, so that a subscription with a callback needs no other owner
-
-    def contained(function: Callable[[Any], object], item: Any) -> None:
-        try:
-            function(item)
-        except Exception as error:  # noqa: BLE001 - a callback's error must not end the subscription
-            _LOG.exception("a subscription's callback failed")
-            core.note(CallbackFailed(repr(error)))
-
     try:
         while (taken := core.buffer.take()) is not None:
-            for item in taken:
-                for data in core.sort([item]):
-                    contained(callback, data)
-                if on_event is not None:
-                    for event in core.events():
-                        contained(on_event, event)
+            _pass_on(None, core, callback, on_event, taken)
     except RelayError as error:
         core.note(CallbackFailed(str(error)))
         if on_event is not None:
-            contained(on_event, CallbackFailed(str(error)))
+            _contained(core, on_event, CallbackFailed(str(error)))
+
+
+def _pass_on(
+    owner: Subscription | None,
+    core: SubscriptionCore,
+    callback: Callable[[FeedItem], object],
+    on_event: Callable[[FeedEvent], object] | None,
+    taken: Sequence[Any],
+) -> None:
+    del owner  # as above
+    for item in taken:
+        for data in core.sort([item]):
+            _contained(core, callback, data)
+        if on_event is not None:
+            for event in core.events():
+                _contained(core, on_event, event)
+
+
+def _contained(core: SubscriptionCore, function: Callable[[Any], object], item: Any) -> None:
+    try:
+        function(item)
+    except Exception as error:  # noqa: BLE001 - a callback's error must not end the subscription
+        _LOG.exception("a subscription's callback failed")
+        core.note(CallbackFailed(repr(error)))

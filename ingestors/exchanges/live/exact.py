@@ -15,13 +15,26 @@ from relay.errors import RelayError
 from relay.protocol.scaled import INT64_MAX, STORED_DECIMALS, decimals_needed
 from relay.protocol.times import TIME_NS_MAX, TIME_NS_MIN, parse_iso_ns
 
-__all__ = ["BAD", "UNREADABLE", "IsoTimes", "Scale", "decoded_each", "excerpt", "make_trade", "scaled", "ticks_ns"]
+__all__ = [
+    "BAD",
+    "UNREADABLE",
+    "IsoTimes",
+    "Scale",
+    "decoded_each",
+    "excerpt",
+    "make_trade",
+    "rescaled",
+    "scaled",
+    "ticks_ns",
+]
 
 BAD = (ValueError, RelayError)
 """What reading a trade's fields raises."""
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding arbitrary bytes raises."""
 TEXT_LENGTH_MAX = 64
+_DECIMALS_SENT_MAX = 2 * STORED_DECIMALS
+"""More cannot be cut to the decimals that are stored: 64 bits hold eighteen zeros at the end."""
 _EXPONENT = re.compile(r"([0-9]+)(?:\.([0-9]+))?[eE]([+-]?[0-9]{1,2})", re.ASCII)
 _POWERS: tuple[int, ...] = tuple(10**n for n in range(64))
 _EXCERPT_LENGTH = 120
@@ -109,6 +122,32 @@ def scaled(text: str, decimals_min: int) -> tuple[int, int]:
     return units, decimals
 
 
+def rescaled(units: int, decimals: int, decimals_min: int) -> tuple[int, int]:
+    """Return units and decimals of ``units x 10^-decimals`` as :func:`scaled` does of the same number as text.
+
+    Args:
+        units: above zero, 64 bits.
+        decimals: of the units; below zero for tens.
+        decimals_min: decimals at least; more when the number needs more.
+
+    Raises:
+        ValueError: not above zero, more than 18 decimals, or no int64.
+    """
+    if units > 0 and decimals_min <= decimals <= _DECIMALS_SENT_MAX:
+        found, rest = divmod(units, _POWERS[decimals - decimals_min])
+        if not rest and found <= INT64_MAX:
+            # What happens nearly always.
+            return found, decimals_min
+    found, shown = _without_zeros(units, decimals) if units > 0 else (0, 0)
+    if shown < decimals_min:
+        found, shown = found * _POWERS[min(decimals_min - shown, STORED_DECIMALS + 1)], decimals_min
+    if not 0 < found <= INT64_MAX or shown > STORED_DECIMALS:
+        raise ValueError(
+            f"expected a number above zero in 64 bits and 18 decimals, got {units} with {decimals} decimals"
+        )
+    return found, shown
+
+
 def make_trade(
     scale: Scale,
     number: int,
@@ -168,6 +207,13 @@ def _with_exponent(text: str) -> tuple[str, int]:
     decimals = len(fraction) - int(match[3])
     digits = match[1] + fraction
     return (digits, decimals) if decimals >= 0 else (digits + "0" * -decimals, 0)
+
+
+def _without_zeros(units: int, decimals: int) -> tuple[int, int]:
+    """Cut zeros at the end of units above zero."""
+    while units % 10 == 0:
+        units, decimals = units // 10, decimals - 1
+    return units, decimals
 
 
 def _decimals(increment: Decimal | None) -> int:

@@ -39,9 +39,10 @@ from spark_jobs.jobs.bars.outlet import BarOutlet, Decided
 from spark_jobs.jobs.bars.state import BarsState
 from spark_jobs.jobs.bars.wanted import WantedPeriods
 from spark_jobs.jobs.hints import HintSender
+from spark_jobs.jobs.record_reader import RecordReader
 from spark_jobs.jobs.records import RECORD_COLUMNS, Record, next_offsets, of_topic
 from spark_jobs.jobs.settings import JobSettings
-from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream, start_query
+from spark_jobs.jobs.source import clamped_starts, ensure_topics, followed_log, log_stream, start_query
 from spark_jobs.jobs.state_store import StateStore
 
 __all__ = ["BarsJob"]
@@ -96,6 +97,7 @@ class BarsJob:
             counters=counters,
             waiting=[_placed(one) for one in state.pending] if state else (),
         )
+        self._reader = RecordReader(RECORD_COLUMNS, log=followed_log(session, log), counters=counters, job=JOB)
         self._saved_at = time.monotonic()
         self._lock, self._is_whole = threading.Lock(), True
         self._closing = threading.Event()
@@ -113,8 +115,15 @@ class BarsJob:
             self._session, self._settings, starts, records_max=self._settings.bars_records_per_batch_max
         )
         self._outlet.tell_again()
-        trigger_ms = self._settings.bars_trigger_ms
-        self._query = start_query(source, self._process, self._settings, job=JOB, trigger_ms=trigger_ms)
+        self._reader.start_at(starts)
+        self._query = start_query(
+            source,
+            self._process,
+            self._settings,
+            job=JOB,
+            trigger_ms=self._settings.bars_trigger_ms,
+            reader=self._reader,
+        )
         return self._query
 
     def _doubt(self, partitions: set[int]) -> None:
@@ -132,6 +141,7 @@ class BarsJob:
         self._closing.set()
         self._clock.join(timeout=10.0)
         self._store.close()
+        self._reader.close()
         if self._lock.acquire(blocking=False):
             try:
                 if self._is_whole:
@@ -139,9 +149,9 @@ class BarsJob:
             finally:
                 self._lock.release()
 
-    def _process(self, frame: DataFrame, _: int) -> None:
+    def _process(self, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic_ns()
-        records = frame.select(*RECORD_COLUMNS).toArrow()
+        records = self._reader.read(frame, batch_id)
         ticks = of_topic(records, self._ticks)
         with self._lock:
             if not self._is_whole or self._closing.is_set():

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
@@ -17,7 +18,6 @@ from relay.protocol.topics import METADATA_UPDATE, outcome_topic
 from relay.protocol.v1 import market_pb2, request_pb2
 from relay.tables.schema import NAMESPACE, OHLC_TABLE, SYMBOL_TABLE
 from relay.tables.writer import IcebergTables
-from spark_jobs.jobs.checkpoints import new_checkpoint
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.history.batch import MicroBatch
 from spark_jobs.jobs.history.committer import Committed, HistoryCommitter
@@ -25,7 +25,7 @@ from spark_jobs.jobs.history.contradictions import ContradictionLog
 from spark_jobs.jobs.history.held_bars import HeldBars
 from spark_jobs.jobs.history.writers import BarsWriter, DriverBarsWriter, SparkBarsWriter
 from spark_jobs.jobs.settings import JobSettings
-from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
+from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream, start_query
 
 __all__ = ["HistoryJob"]
 
@@ -71,12 +71,7 @@ class HistoryJob:
         starts = clamped_starts(self._log, self._committer.start_offsets(), counters=self._counters, job="history")
         self._expected = {topic: dict(offsets) for topic, offsets in starts.items()}
         source = log_stream(self._session, self._settings, starts, records_max=self._settings.records_per_batch_max)
-        self.query = (
-            source.writeStream.foreachBatch(self._process)
-            .queryName("history")
-            .option("checkpointLocation", new_checkpoint(self._settings.checkpoint_folder, job="history"))
-            .start()
-        )
+        self.query = start_query(source, self._process, self._settings, job="history", trigger_ms=0)
         if self._settings.tick_bars_wait_seconds:
             self._clock = threading.Thread(target=self._watch_clock, name="history-clock", daemon=True)
             self._clock.start()
@@ -128,8 +123,9 @@ class HistoryJob:
         records_max = self._settings.driver_records_max
         if records_max == 0 or self._pending() <= records_max:
             return records_max > 0
-        (size_bytes,) = frame.agg(f.sum(f.length("value"))).collect()[0]
-        return (size_bytes or 0) <= self._settings.driver_batch_mebibytes * 2**20
+        # Added up here: a sum by Spark is a shuffle, and many times as dear.
+        sizes = frame.select(f.length("value").alias("bytes")).toArrow()["bytes"]
+        return (pc.sum(sizes).as_py() or 0) <= self._settings.driver_batch_mebibytes * 2**20
 
     def _commit(self, batch: MicroBatch) -> None:
         self._send_hints(self._committer.commit(batch, self._small if batch.in_driver else self._big))

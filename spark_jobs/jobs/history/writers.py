@@ -26,6 +26,7 @@ from relay.tables.writer import IcebergTables
 from spark_jobs.jobs.history.batch import MicroBatch
 from spark_jobs.jobs.history.contradictions import EXAMPLES_MAX, ContradictionLog
 from spark_jobs.jobs.history.decode import decode_records
+from spark_jobs.jobs.session import projections
 
 __all__ = ["BarsWriter", "DriverBarsWriter", "SparkBarsWriter"]
 
@@ -80,6 +81,10 @@ class SparkBarsWriter:
         """See the port."""
         if not pc.sum(batch.decoded().coverage["rows"]).as_py() and not len(batch.decoded().tick_bars):
             return False
+        with projections(batch.frame.sparkSession, are_compiled=True):
+            return self._merge_big(batch, topic, known, reached)
+
+    def _merge_big(self, batch: MicroBatch, topic: str, known: SourceOffsets, reached: SourceOffsets) -> bool:
         session = batch.frame.sparkSession
         records = batch.frame.where(f.col("topic") == topic)
         for partition, end in known.end_offsets.items():

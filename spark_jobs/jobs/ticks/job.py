@@ -13,10 +13,10 @@ from relay.observability import Counters
 from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import GAPS_TABLE, QUARANTINE_TABLE, TICKS_TABLE
 from relay.tables.writer import IcebergTables
-from spark_jobs.jobs.checkpoints import new_checkpoint
+from spark_jobs.jobs.record_reader import RecordReader
 from spark_jobs.jobs.records import RECORD_COLUMNS
 from spark_jobs.jobs.settings import JobSettings
-from spark_jobs.jobs.source import clamped_starts, ensure_topics, log_stream
+from spark_jobs.jobs.source import clamped_starts, ensure_topics, followed_log, log_stream, start_query
 from spark_jobs.jobs.ticks.decode import decode_ticks
 
 __all__ = ["TickArchiveJob"]
@@ -46,6 +46,7 @@ class TickArchiveJob:
         ensure_topics(log, settings)
         self._identity = log.identity(self._topic)
         self._reached: dict[str, SourceOffsets] = {}
+        self._reader = RecordReader(RECORD_COLUMNS, log=followed_log(session, log), counters=counters, job=JOB)
 
     def start(self) -> StreamingQuery:
         """Start the query at the least offsets that ticks and gaps have stored."""
@@ -56,20 +57,17 @@ class TickArchiveJob:
         }
         starts = clamped_starts(self._log, {self._topic: stored}, counters=self._counters, job=JOB)
         source = log_stream(self._session, self._settings, starts, records_max=self._settings.ticks_per_batch_max)
-        return (
-            source.writeStream.foreachBatch(self._process)
-            .queryName(JOB)
-            .trigger(processingTime=f"{self._settings.ticks_trigger_seconds} seconds")
-            .option("checkpointLocation", new_checkpoint(self._settings.checkpoint_folder, job=JOB))
-            .start()
-        )
+        self._reader.start_at(starts)
+        trigger_ms = self._settings.ticks_trigger_seconds * 1_000
+        return start_query(source, self._process, self._settings, job=JOB, trigger_ms=trigger_ms, reader=self._reader)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Let go of the log."""
+        self._reader.close()
 
     def _process(self, frame: DataFrame, batch_id: int) -> None:
         started = time.monotonic_ns()
-        records = frame.select(*RECORD_COLUMNS).toArrow()
+        records = self._reader.read(frame, batch_id)
         if len(records) == 0:
             return
         decoded = decode_ticks(records, seen_at_us=time.time_ns() // 1000)

@@ -35,6 +35,11 @@ class ExchangeSchedule:
         """Whether nothing is ever due."""
         return self._every_ns == 0
 
+    @property
+    def every_ns(self) -> int:
+        """From one start to the next; 0 when nothing is ever due."""
+        return self._every_ns
+
     def due(self, exchanges: Iterable[str], *, now_ns: int) -> list[str]:
         """Return the exchanges that are due, ascending; one that was never asked is due half a minute after a start."""
         if self.is_off:

@@ -88,6 +88,13 @@ def write(log: MemoryEventLog, *, at: int | None = None, parts: int = 1, price: 
     return at
 
 
+def epoch_heard(relay: Relay) -> int:
+    """The epoch of the manager that beats."""
+    beat = relay.published(b"HEARTBEAT:MANAGER")
+    assert isinstance(beat, market_pb2.Heartbeat)
+    return beat.stamp.publisher_epoch
+
+
 def send(relay: Relay, *clients: bytes) -> None:
     from relay.protocol.envelope import encode
 
@@ -220,10 +227,15 @@ def test_a_restarted_manager_publishes_the_newest_again_and_answers_from_the_log
     write(log, at=time.time_ns() - 40 * 60 * 10**9)
     at = write(log, parts=2)
     log.append(TICKER_STATS_TOPIC, key=b"BINANCE", value=b"\x01\x7fnonsense")
+    before = epoch_heard(relay)
     manager.stop()
+    known = manager.counters.get("manager.work.received.WorkerReady")
     manager.start()
+    wait_until(lambda: epoch_heard(relay) != before, what="the subscription at the new manager")
     ingestor.offer()
-    published = relay.published(TOPIC)
+    wait_until(lambda: manager.counters.get("manager.work.received.WorkerReady") > known, what="the offer")
+    # The manager of before may have published these, too.
+    published = next(message for _ in range(2) if (message := relay.published(TOPIC)).stamp.publisher_epoch != before)
     assert isinstance(published, Ticker24h)
     assert published.generated_at == at
     assert relay.ask(ASK, Ticker24h).part_count == 2
@@ -234,8 +246,10 @@ def test_a_job_that_runs_while_the_manager_restarts_is_published_at_its_end(
 ) -> None:
     send(relay, b"c")
     data = ingestor.receive(work_pb2.DataRequest)
+    before = epoch_heard(relay)
     manager.stop()
     manager.start()
+    wait_until(lambda: epoch_heard(relay) != before, what="the subscription at the new manager")
     ingestor.beat(data)
     at = write(log)
     ingestor.complete(data)

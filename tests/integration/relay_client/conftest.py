@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.client_world import GatewayWorld
+from tests.support.client_world import GatewayWorld, ready_world
 from tests.support.live_world import LiveWorld
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[GatewayWorld]:
-    running = GatewayWorld(tmp_path)
-    try:
-        running.until_ready()
+    with ready_world(tmp_path) as running:
         yield running
-    finally:
-        running.close()
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from relay.errors import RelayError
+from relay.errors import RelayError, RetryableError
 from relay_client import AsyncClient, Client
 from tests.support.client_world import BTC, minutes
-from tests.support.processes import Process, wait_until
+from tests.support.processes import Process, free_port, wait_until
 
 
 def bounds(first: int = 0, count: int = 10) -> dict[str, object]:
@@ -190,3 +190,13 @@ def test_a_wrong_address_is_an_error_of_the_constructor(world):
         world.client(request_endpoint="nonsense")
     assert client_threads() == []
     assert isinstance(Client(settings=world.settings()), Client)
+
+
+def test_history_without_a_relay_ends_when_a_question_would_have_and_not_after_the_whole_request(world):
+    nowhere = {"request_port": free_port(), "subscribe_port": free_port()}
+    message = "check its address and that it runs"
+    with (
+        world.client(**nowhere, request_timeout_seconds=1, history_timeout_seconds=3_600) as client,
+        pytest.raises(RetryableError, match=message),
+    ):
+        client.history(BTC, last="1h", period="1m")

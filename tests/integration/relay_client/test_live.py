@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import threading
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -141,6 +142,28 @@ def test_case_67_a_start_for_a_topic_that_is_live_already_is_refused(world, live
         subscription.add(BTC, start=LONG_AGO)
 
 
+def test_a_subscription_used_after_a_fork_says_that_nothing_comes_to_it(world, live):
+    with world.client() as client, client.subscribe(f"{BTC}|gap") as subscription:
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                next(subscription)
+            except RelayError as error:
+                os.write(writer, str(error).encode())
+            finally:
+                subscription.close()
+                os.write(writer, b"; closed")
+                os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as told:
+            said = told.read()
+        os.waitpid(pid, 0)
+        assert f"was made in process {os.getpid()} and is used in {pid}" in said
+        assert said.endswith("; closed")
+        assert subscription.next(timeout=0) is None
+
+
 def test_topics_are_added_and_removed_while_it_runs(world, live):
     live.known.add(ETH)
     with world.client() as client, client.subscribe(BTC) as subscription:
@@ -221,6 +244,35 @@ def test_a_callback_runs_in_a_thread_of_its_own_and_its_errors_are_contained(wor
         wait_until(lambda: len(seen) == 2, what="both callbacks")
         assert seen == [(1, "relay-subscription"), (2, "relay-subscription")]
         wait_until(lambda: any(isinstance(e, CallbackFailed) for e in told), what="the event")
+
+
+def test_a_direct_callback_runs_in_the_clients_thread_gets_what_waited_and_ends_with_the_close(world, live):
+    with world.client() as client:
+        subscription = client.subscribe(BTC)
+        live.until_subscribed(*WITH_TICKS)
+        live.trade([1])
+        wait_until(lambda: subscription.counters()["received"] == 1, what="the first tick to be buffered")
+        seen, told = [], []
+
+        def callback(tick: Tick) -> None:
+            seen.append((int(tick.trade_id), threading.current_thread().name))
+            if tick.trade_id == "2":
+                raise ValueError("mine")
+
+        subscription.on(callback, on_event=told.append, direct=True)
+        assert seen == [(1, threading.current_thread().name)]
+        with pytest.raises(SettingsError, match="one callback"):
+            subscription.on(callback)
+        live.trade([2, 3])
+        wait_until(lambda: len(seen) == 3, what="both callbacks")
+        assert seen[1:] == [(2, "relay-client"), (3, "relay-client")]
+        assert any(isinstance(event, CallbackFailed) for event in told)
+        subscription.close()
+        live.trade([4])
+        wait_until(lambda: BTC_TICK.encode() not in live.subscribed(), what="the relay to let go")
+        assert len(seen) == 3
+        with client.subscribe(BTC, conflate=True) as newest, pytest.raises(SettingsError, match="without conflate"):
+            newest.on(callback, direct=True)
 
 
 def test_batches_come_when_they_are_full_or_their_time_is_over(world, live):

@@ -13,7 +13,7 @@ import pytest
 from relay.errors import SettingsError
 from relay.protocol.envelope import encode_record
 from relay.protocol.ranges import Range
-from relay.protocol.v1 import market_pb2
+from relay.protocol.v1 import market_pb2, request_pb2
 from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import GAPS_TABLE
 from relay.tables.writer import open_writable_tables
@@ -62,6 +62,13 @@ def tick(number: int, **fields: object) -> market_pb2.Tick:
     return market_pb2.Tick(**values)  # type: ignore[arg-type]
 
 
+def every_ticker(query: request_pb2.SymbolQuery) -> request_pb2.SymbolReply:
+    if query.ticker.startswith("NOPE/"):
+        return request_pb2.SymbolReply(status=request_pb2.SymbolReply.NOT_FOUND, error_code="UNKNOWN_SYMBOL")
+    market = market_pb2.Market(market_id=query.ticker, exchange_id="BINANCE")
+    return request_pb2.SymbolReply(status=request_pb2.SymbolReply.OK, markets=[market])
+
+
 def test_stored_ticks_come_exact_and_ascending_with_what_is_missing(world: GatewayWorld) -> None:
     gap = market_pb2.Gap(
         ticker=BTC,
@@ -73,6 +80,7 @@ def test_stored_ticks_come_exact_and_ascending_with_what_is_missing(world: Gatew
         state=market_pb2.Gap.UNFILLABLE,
     )
     store(world, *(tick(n) for n in (1, 2, 3, 6, 7, 9)), gap)
+    world.manager.symbols = every_ticker
     with world.client() as client:
         found = client.ticks(BTC, start=START, end=END)
         ticks = list(found)
@@ -175,3 +183,26 @@ def test_the_report_is_told_as_text_json_and_a_page(world: GatewayWorld, tmp_pat
     assert "http" not in html
     wrong = relay(world, "report", BTC, "--day", "yesterday")
     assert (wrong.returncode, "2026-01-31" in wrong.stderr) == (2, True)
+
+
+def test_a_report_calls_a_real_ticker_empty_and_a_misspelt_one_unknown(world: GatewayWorld) -> None:
+    store(world, tick(1))
+    world.manager.symbols = every_ticker
+    empty = relay(world, "report", "ETH/USDT.BINANCE", "--day", DAY)
+    assert empty.returncode == 0, empty.stderr
+    assert "nothing stored" in empty.stdout
+    assert "0.0000 %" in empty.stdout
+    assert "100.0000 %" not in empty.stdout
+    wrong = relay(world, "report", "NOPE/USDT.BINANCE", "--day", DAY)
+    assert (wrong.returncode, wrong.stdout) == (3, "")
+    assert "UNKNOWN_SYMBOL" in wrong.stderr
+
+
+def test_a_report_says_in_plain_words_since_when_a_ticker_is_recorded(world: GatewayWorld) -> None:
+    day_ns = T0 - T0 % (86_400 * SECOND)
+    fields = {"ticker": BTC, "to_trade_id": "4", "from_time": day_ns, "to_time": T0 + 5 * SECOND}
+    states = (market_pb2.Gap.OPEN, market_pb2.Gap.UNFILLABLE)
+    store(world, *(market_pb2.Gap(state=state, **fields) for state in states), tick(5))
+    told = relay(world, "report", BTC, "--day", DAY)
+    assert "not recorded before 2023-11-14T22:14:05" in told.stdout, told.stderr
+    assert "DISCONNECT" not in told.stdout

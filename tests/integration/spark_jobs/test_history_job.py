@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import zmq
 
+from relay.eventlog import partition_of
 from relay.protocol.envelope import decode
 from relay.protocol.ranges import Range
 from relay.protocol.registry import Channel
@@ -82,6 +83,7 @@ def test_poison_goes_to_quarantine_kills_lose_and_double_nothing_and_hints_are_s
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1_200)
 def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_by_executors(history_job):
     job = history_job()
     cluster = SparkCluster(job.folder)
@@ -90,8 +92,9 @@ def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_
             job.log.append(job.topic, key=KEY, value=record(batch(range(first, first + 10))))
         job.log.append(job.topic, key=KEY, value=record(tick_bar(3, price=998)))
         job.log.append(job.topic, key=KEY, value=record(tick_bar(400)))
-        # Of another partition, so that there is work for two.
-        job.log.append(job.topic, key=b"ETH/USDT.BINANCE", value=b"\x02poison")
+        # Records of both partitions, so that there is work for two.
+        other = next(key for key in (b"%d" % n for n in range(100)) if partition_of(key, 2) != partition_of(KEY, 2))
+        job.log.append(job.topic, key=other, value=b"\x02poison")
         assert job.log.flush(30) == 0
         submit = [
             str(HOME / "bin" / "spark-submit"),
@@ -105,11 +108,11 @@ def test_the_same_job_runs_by_spark_submit_on_a_cluster_with_big_batches_merged_
         wait_until(
             lambda: job.counters() is not None and len(job.lake().read_bars(BTC, 60, within=EVERYTHING)) == 401,
             what="401 bars",
-            deadline_s=240,
+            deadline_s=600,
         )
         wait_until(lambda: len(rows(job, "coverage")) == 40, what="40 coverage rows", deadline_s=60)
         assert len(rows(job, "tick_bars")) == 2
-        assert job.counters()["history.batches.in_executors"] >= 1
+        wait_until(lambda: job.counters().get("history.batches.in_executors"), what="the count of it", deadline_s=60)
         assert job.counters().get("history.batches.in_driver", 0) == 0
         assert min(cluster.tasks(0), cluster.tasks(1)) > 0
     finally:

@@ -86,6 +86,18 @@ def test_only_what_clients_need_is_published_and_only_on_loopback(name, service)
     assert ("edge" in service.get("networks", [])) == (name in PUBLISHED or name == "ingestor-live")
 
 
+@pytest.mark.parametrize("name", [name for name in OURS if name not in ("bucket", "simulation")])
+def test_all_parts_share_one_memory_that_belongs_to_their_user_alone(name):
+    service = compose()["services"][name]
+    assert "memory:/run/market-relay" in service["volumes"]
+    (told,) = [value for key, value in service["environment"].items() if key.endswith("_SHARED_MEMORY")]
+    assert told == "/run/market-relay"
+    options = compose()["volumes"]["memory"]["driver_opts"]
+    user, _, group = str(service["user"]).partition(":")
+    assert options["type"] == "tmpfs"
+    assert {f"uid={user}", f"gid={group}", "mode=0700"} <= set(options["o"].split(","))
+
+
 def test_the_network_between_the_parts_has_no_way_out():
     assert compose()["networks"]["inside"] == {"internal": True}
 

@@ -155,7 +155,7 @@ def test_a_ticker_is_not_called_unknown_while_its_exchanges_markets_are_still_on
     question = desk.ask(request_pb2.SymbolQuery(ticker="PEPE/USDT.BINANCE"), (b"c",))
 
     def status(stored: int) -> int:
-        commands = desk.answer(SymbolsFound(question, (), 1, stored), now_ns=world.now_ns)
+        commands = desk.answer(SymbolsFound(question, (), 1, {"BINANCE": stored}), now_ns=world.now_ns)
         world.run([c for c in commands if not isinstance(c, Answer)])
         return commands[-1].message.status
 
@@ -165,11 +165,54 @@ def test_a_ticker_is_not_called_unknown_while_its_exchanges_markets_are_still_on
     desk.fetched("BINANCE", 1000)
     world.now_ns += 29 * SECOND
     assert status(stored=400) == request_pb2.SymbolReply.PENDING
-    assert status(stored=1000) == request_pb2.SymbolReply.NOT_FOUND
     world.now_ns += 90 * SECOND
     assert status(stored=400) == request_pb2.SymbolReply.PENDING
     world.now_ns += 600 * SECOND
     assert status(stored=400) == request_pb2.SymbolReply.NOT_FOUND, "some may never come"
+
+
+def test_where_a_fetch_is_stored_whole_its_successor_by_schedule_lets_nobody_wait_and_a_clients_own_does(
+    world: World,
+) -> None:
+    desk = SymbolDesk(
+        world.book, world.exchanges, lambda: f"s{world.now_ns}", ExchangeSchedule(DAY, now_ns=world.now_ns)
+    )
+
+    def status(stored: int, *, refresh: bool = False) -> int:
+        question = desk.ask(request_pb2.SymbolQuery(text="zzz", refresh=refresh), (b"c",))
+        commands = desk.answer(SymbolsFound(question, (), 1, {"BINANCE": stored}), now_ns=world.now_ns)
+        world.run([c for c in commands if not isinstance(c, Answer)])
+        return commands[-1].message.status
+
+    def end_fetch(count: int) -> None:
+        world.complete(world.dispatch())
+        desk.ended(world.ended[-1], now_ns=world.now_ns)
+        desk.fetched("BINANCE", count)
+
+    def scheduled_fetch(seconds: int) -> None:
+        world.now_ns += seconds * SECOND
+        world.offer()
+        commands = desk.tick(served_exchanges(world.broker.slots, now_ns=world.now_ns), now_ns=world.now_ns)
+        assert started(commands) == [(JobKind.SYMBOLS, "BINANCE")]
+        world.run(commands)
+
+    world.offer()
+    scheduled_fetch(30)
+    assert status(stored=5) == request_pb2.SymbolReply.PENDING, "nothing was ever seen whole"
+    end_fetch(10)
+    assert status(stored=9) == request_pb2.SymbolReply.PENDING
+    assert status(stored=10) == request_pb2.SymbolReply.NOT_FOUND
+    scheduled_fetch(86_400)
+    assert status(stored=10) == request_pb2.SymbolReply.NOT_FOUND
+    end_fetch(11)
+    assert status(stored=10) == request_pb2.SymbolReply.NOT_FOUND
+    world.now_ns += 60 * SECOND
+    world.offer()
+    assert status(stored=11, refresh=True) == request_pb2.SymbolReply.PENDING
+    assert status(stored=11) == request_pb2.SymbolReply.PENDING, "its own fetch may bring it"
+    end_fetch(12)
+    assert status(stored=11) == request_pb2.SymbolReply.PENDING
+    assert status(stored=12) == request_pb2.SymbolReply.NOT_FOUND
 
 
 def test_a_clock_that_is_set_back_neither_stops_fetches_nor_lets_anybody_wait(world: World) -> None:

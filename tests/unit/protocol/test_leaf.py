@@ -150,6 +150,15 @@ def test_every_proper_prefix_of_a_private_topic_is_refused_case_105(number, data
         assert not is_refused_subscription(topic)
         assert is_refused_subscription(topic[: data.draw(st.integers(0, len(topic) - 1))])
         assert is_refused_subscription(topic + b"x")
+        for demand in (b"@", b"@@", b"@@@"):
+            assert is_refused_subscription(demand + topic)
+
+
+@pytest.mark.parametrize("demand", [b"", b"@", b"@@"])
+@pytest.mark.parametrize("topic", [b"", b"OUTCOME:x", b"RING:", b"RING:1f", b"R", b"\xff", b"x" * 201])
+def test_what_no_client_may_subscribe_it_may_not_demand_either(demand, topic):
+    assert is_refused_subscription(demand + topic)
+    assert not is_refused_subscription(demand + b"BTC/USDT.BINANCE|tick")
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relay.engine.commands import Publish, SendToClient, SendToManager, Upstream
+from relay.engine.commands import Broadcast, Publish, SendToClient, SendToManager, Upstream
 from relay.engine.gateway import BEAT_NS, GatewayEngine, GatewayFacts
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import EnvelopeLimits, decode_body, encode
 from relay.protocol.registry import Channel
 from relay.protocol.topics import TOPIC_BYTES_MAX
-from relay.protocol.v1 import market_pb2, request_pb2, work_pb2
+from relay.protocol.v1 import common_pb2, market_pb2, request_pb2, work_pb2
 
 NOW_NS = 1_800_000_000 * 10**9
 HOUR_NS = 3_600 * 10**9
@@ -181,6 +181,14 @@ def test_a_probe_is_published_before_it_is_answered_and_tells_where_the_tables_a
     assert (message.nonce, message.relay_epoch, message.catalog_uri) == (nonce, 7, "sqlite:///x")
     assert list(message.protocol_versions) == [1]
     assert not message.manager_available
+    assert [way.kind for way in message.transports] == [common_pb2.Transport.TCP]
+
+
+def test_shared_memory_is_told_behind_tcp_which_is_always_there():
+    facts = GatewayFacts(7, "relay", address="tcp://127.0.0.1:5558", broadcast_name="fanout.7", host_id="here")
+    told = [(way.kind, way.host_id, way.address, [*way.record_versions]) for way in facts.transports()]
+    expected = (common_pb2.Transport.SHM, "here", "fanout.7", [1, 2])
+    assert told == [(common_pb2.Transport.TCP, "", "tcp://127.0.0.1:5558", []), expected]
 
 
 def test_a_reply_goes_back_by_its_routing_and_a_forged_one_is_dropped():
@@ -225,10 +233,29 @@ def test_first_and_last_holder_of_a_market_topic_go_upstream_and_demand_counts_f
     engine = Gateway().engine
     topic = b"BTC/USDT.BINANCE|tick"
     assert engine.on_subscription([b"\x01" + topic])[2] == [Upstream(topic, on=True)]
-    assert engine.on_subscription([b"\x01@" + topic])[2] == []
+    assert engine.on_subscription([b"\x01@" + topic])[2] == [Broadcast(topic, on=True)]
     assert engine.on_subscription([b"\x00" + topic])[2] == []
-    assert engine.on_subscription([b"\x00@" + topic])[2] == [Upstream(topic, on=False)]
+    assert engine.on_subscription([b"\x00@" + topic])[2] == [Broadcast(topic, on=False), Upstream(topic, on=False)]
     assert engine.on_subscription([b"\x00" + topic])[2] == []
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        b"@RESPONSE:" + A_NONCE,
+        b"@CEP:" + A_NONCE + b"|tick",
+        b"@PROBE:|tick",
+        b"@HEARTBEAT|tick",
+        b"@@@X.Y|tick",
+        b"@@RESPONSE:" + A_NONCE + b"|tick",
+        b"@@HEARTBEAT|tick",
+        b"@@X.Y|market",
+        b"@BTC/USDT.BINANCE",
+    ],
+)
+def test_what_is_no_market_topic_is_never_broadcast(topic):
+    commands = Gateway().engine.on_subscription([b"\x01" + topic])[2]
+    assert not [command for command in commands if isinstance(command, Broadcast)]
 
 
 def test_what_clients_push_into_the_publish_side_is_dropped_and_counted():

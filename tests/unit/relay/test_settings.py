@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,3 +135,35 @@ def test_the_doctor_is_content_with_settings_that_are_right(monkeypatch):
     monkeypatch.delenv("RELAY_CONFIG", raising=False)
     answer = CliRunner().invoke(doctor, ["--json"])
     assert {"name": "settings", "state": "ok", "text": "environment and defaults"} in json.loads(answer.output)
+
+
+def test_the_doctor_cuts_no_line_where_there_is_no_terminal(tmp_path):
+    name = tmp_path / ("long" * 40) / "relay.toml"
+    answer = CliRunner().invoke(doctor, ["--config", str(name)])
+    assert any(str(name) in line for line in answer.output.splitlines()), answer.output
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"), [("OFF", "off"), ("off", "off"), ("", ""), ("/dev/shm/mine", "/dev/shm/mine")]
+)
+def test_a_folder_of_shared_memory_is_absolute_or_off_or_the_usual_one(monkeypatch, text, folder):
+    monkeypatch.setenv("RELAY_GATEWAY_SHARED_MEMORY", text)
+    assert load_settings(GatewaySettings).shared_memory == folder
+
+
+@pytest.mark.parametrize("text", [" ", "none", "shm", "./shm", "~/shm"])
+def test_any_other_place_of_shared_memory_is_refused_and_not_made(monkeypatch, text):
+    monkeypatch.setenv("RELAY_GATEWAY_SHARED_MEMORY", text)
+    assert "expected the absolute path of a folder, off, or nothing" in refused(GatewaySettings)
+
+
+def test_the_soft_limit_of_descriptors_is_raised_as_far_as_the_system_allows():
+    code = (
+        "import resource; from relay.gateway.descriptors import allow_descriptors\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 200))\n"
+        "print(allow_descriptors(100), resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+        "print(allow_descriptors(80), resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+        "print(allow_descriptors(1_000), resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["100", "100", "100", "100", "200", "200"]

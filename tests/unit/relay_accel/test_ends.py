@@ -166,6 +166,20 @@ def test_a_closed_end_raises_and_the_reader_is_told_that_the_writer_left(ring):
         consumer.take()
 
 
+def test_a_reader_that_asks_for_it_is_not_left_asleep_by_a_writer_that_has_left(ring):
+    producer, consumer = ring.producer(), ring.consumer()
+    producer.offer(b"last")
+    if isinstance(ring, ra.MpscRing):
+        with pytest.raises(ValueError, match="of many there is always another"):
+            consumer.wait(0, or_left=True)
+        return
+    producer.close()
+    assert consumer.wait(or_left=True)
+    assert consumer.take() == b"last"
+    assert not consumer.wait(or_left=True)
+    assert consumer.poll_batch().stop == "closed"
+
+
 def test_a_sleeping_reader_is_woken_and_other_threads_run_meanwhile(ring):
     producer, consumer = ring.producer(), ring.consumer()
     got: list[bytes | None] = []

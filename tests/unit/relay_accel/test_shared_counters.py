@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -100,16 +101,32 @@ def test_a_name_that_anothers_process_of_the_same_number_has_left_is_passed_over
     assert len(ra.segment_names(directory=folder)) == len(taken)
 
 
+def _made_elsewhere(folder: str, part: str) -> ra.Counters:
+    """A set whose creator lives in another pid namespace."""
+    made = ra.Counters.create(f"counters.{part}.{os.getpid()}.900", 8, directory=folder)
+    made.allocate(1_000, "a").add(100)
+    with (Path(folder) / f"counters.{part}.{os.getpid()}.900").open("r+b") as segment:
+        segment.seek(CREATOR_OFFSET)
+        segment.write((1 | (2**22 - 1) << 42).to_bytes(8, "little"))
+    return made
+
+
 def test_counters_of_an_unknown_process_are_shown_but_not_added_to_those_of_a_living_one(folder):
-    for part in ("gateway", "manager"):
-        ra.Counters.create(f"counters.{part}.{os.getpid()}.900", 8, directory=folder).allocate(1_000, "a").add(100)
-        with (Path(folder) / f"counters.{part}.{os.getpid()}.900").open("r+b") as segment:
-            segment.seek(CREATOR_OFFSET)
-            segment.write((1 | (2**22 - 1) << 42).to_bytes(8, "little"))
+    elsewhere = [_made_elsewhere(folder, part) for part in ("gateway", "manager")]
     counters, _shared = new_counters("gateway", shared_memory=folder)
     counters.add("a", 2)
     found = read_shared_counters(shared_memory=folder)
     assert found == {("gateway", os.getpid()): {"a": 2}, ("manager", os.getpid()): {"a": 100}}
+    assert len(elsewhere) == 2
+
+
+def test_what_an_unknown_process_left_is_removed_when_nobody_has_it_open(folder):
+    _made_elsewhere(folder, "manager")
+    gc.collect()
+    counters, _shared = new_counters("gateway", shared_memory=folder)
+    counters.add("a", 2)
+    assert read_shared_counters(shared_memory=folder) == {("gateway", os.getpid()): {"a": 2}}
+    assert len(ra.segment_names(directory=folder)) == 1
 
 
 def test_foreign_files_in_the_folder_are_passed_over(folder, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from relay.protocol.v1 import market_pb2, request_pb2
 from relay_client import Loss, Tick
@@ -24,6 +24,7 @@ class FeedModel:
     start_ns: int | None = None
     rules: FeedRules = field(default_factory=FeedRules)
     is_log_away: bool = False
+    page: int = 5_000
 
     def __post_init__(self) -> None:
         self.out: list[object] = []
@@ -71,6 +72,23 @@ class FeedModel:
             if not is_lost:
                 self.feed.take(message, self.now_ns)
 
+    def backfill(self, *numbers: int) -> None:
+        """The ingestor publishes what it has fetched after a hole."""
+        for number in numbers:
+            message = self.stamped(number, is_logged=False)
+            message.backfill = True
+            self.log.append(message)
+            self.feed.take(message, self.now_ns)
+
+    def named(self, *names: str) -> list[market_pb2.Tick]:
+        """Publish trades whose ids are no numbers, a name said twice as a repeat; none arrives by itself."""
+        order = list(dict.fromkeys(names))
+        messages = [self.stamped(order.index(name) + 1, is_logged=False) for name in names]
+        for name, message in zip(names, messages, strict=True):
+            message.trade_id = name
+            self.log.append(message)
+        return messages
+
     def hand_over(self) -> None:
         """Another publisher takes over."""
         self.epoch, self.sequence = self.epoch + 1, 0
@@ -98,7 +116,7 @@ class FeedModel:
         if self.is_log_away:
             self.feed.on_failed(question, "the log is away", self.now_ns, is_final=False)
             return
-        answer = self.log.answer(question.to_wire())
+        answer = self.log.answer(replace(question, limit=self.page).to_wire())
         messages = [market_pb2.Tick.FromString(record[2:]) for record in answer.records]
         is_more = answer.status == request_pb2.ReplayResponse.PARTIAL
         self.feed.on_records(question, messages, answer.next_from if is_more else 0, self.now_ns)

@@ -68,6 +68,18 @@ def test_a_gap_beside_the_span_does_not_count() -> None:
     assert measure("X", SPAN, [(3, 3)], gaps).is_complete
 
 
+def test_time_of_which_nothing_is_stored_or_known_is_not_covered() -> None:
+    report = measure("X", SPAN, [], [])
+    assert (report.covered_ns, report.covered_parts_per_million, report.is_complete) == (0, 0, False)
+
+
+def test_time_before_the_first_recording_ever_is_not_covered_and_a_quiet_span_after_it_is() -> None:
+    began = [KnownGap("UNFILLABLE", "DISCONNECT", None, 41, 1_200, 1_600)]
+    assert measure("X", SPAN, [], began).covered_ns == 0
+    assert measure("X", Range(1_000, 2_000), [(42, 44)], began).covered_ns == 400
+    assert measure("X", Range(2_000, 3_000), [], began).covered_ns == 1_000
+
+
 @given(st.sets(st.integers(0, 60), min_size=1), st.sets(st.integers(0, 60)))
 def test_stored_and_missing_ids_add_up_to_what_is_expected(stored: set[int], gone: set[int]) -> None:
     gaps = fold_gaps([said("UNFILLABLE", n, n, 10, 20) for n in sorted(gone - stored)])

@@ -110,6 +110,19 @@ def test_the_tail_that_a_dead_publisher_left_is_found_by_the_ids_of_the_next_one
     assert sorted(model.delivered) == [1, 2, 3, 4, 5]
 
 
+def test_a_backfill_of_the_next_publisher_does_not_hide_the_tail_that_the_dead_one_left():
+    model = FeedModel()
+    model.trade(1, 2)
+    model.gap("OPEN", 3, 3)
+    model.trade(4, is_lost=True, is_logged=False)
+    model.hand_over()
+    model.backfill(3)
+    model.trade(5)
+    model.run(60)
+    assert model.delivered == [1, 2, 3, 5]
+    assert [(loss.count, loss.from_trade_id) for loss in model.losses] == [(1, "4")]
+
+
 def test_returning_to_a_known_epoch_is_no_resync():
     model = FeedModel()
     model.trade(1, 2)
@@ -305,6 +318,214 @@ def test_history_of_a_quiet_market_ends_with_the_beat():
     model.feed.on_in_force(model.now_ns, was_cut=False)
     model.run(0.2)
     assert any(isinstance(item, HistoryJoined) for item in model.out)
+
+
+def test_history_that_overtakes_the_live_trades_waits_for_those_before_it():
+    model = FeedModel(start_ns=START_NS)
+    model.trade(1, 2, is_lost=True)
+    model.trade(3, 4)
+    on_its_way = [model.stamped(5), model.stamped(6)]
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(0.2)
+    assert model.delivered == [1, 2, 3, 4, 5, 6]
+    for message in on_its_way:
+        model.feed.take(message, model.now_ns)
+    model.trade(7)
+    assert model.delivered == [1, 2, 3, 4, 5, 6, 7]
+    assert [t.origin for t in model.ticks] == [*["history"] * 2, *["live"] * 2, *["history"] * 2, "live"]
+    assert (model.counters.received, model.counters.history, model.counters.repeated) == (7, 4, 2)
+
+
+def test_history_that_overtakes_trades_whose_ids_are_no_numbers_comes_behind_them():
+    model = FeedModel(start_ns=START_NS)
+    messages = [model.stamped(number, is_logged=False) for number in range(1, 5)]
+    for message in messages:
+        message.trade_id = f"t{message.trade_id}"
+        model.log.append(message)
+    model.feed.take(messages[1], model.now_ns)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(5)
+    assert [t.trade_id for t in model.ticks] == ["t1", "t2", "t3", "t4"]
+
+
+def test_a_trade_lost_among_those_that_are_held_comes_in_its_place():
+    model = FeedModel(start_ns=START_NS)
+    model.trade(1, is_lost=True)
+    missing = model.stamped(2, is_logged=False)
+    model.trade(3, is_logged=False)
+    model.trade(4, is_lost=True)
+    model.trade(5)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(0.05)
+    model.log.append(missing)
+    model.run(5)
+    assert model.delivered == [1, 2, 3, 4, 5]
+
+
+@given(st.lists(st.sampled_from("pppdddr"), max_size=60), st.integers(2, 200))
+def test_history_and_live_trades_are_in_order_whichever_is_quicker(steps: list[str], hold_max: int):
+    model = FeedModel(start_ns=START_NS, rules=FeedRules(hold_max=hold_max))
+    model.trade(1, 2, is_lost=True)
+    on_its_way: list[market_pb2.Tick] = []
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    for step in steps:
+        if step == "p":
+            on_its_way.append(model.stamped(len(model.sent) + 1))
+        elif step == "d" and on_its_way:
+            model.feed.take(on_its_way.pop(0), model.now_ns)
+        else:
+            model.run(0.05)
+    for message in on_its_way:
+        model.feed.take(message, model.now_ns)
+    model.run(10)
+    assert model.delivered == list(range(1, len(model.sent) + 1))
+    assert (model.counters.received, model.counters.lost) == (len(model.sent), 0)
+    assert model.counters.history == sum(t.origin == "history" for t in model.ticks)
+
+
+def test_a_backfill_from_long_ago_does_not_end_history():
+    model = FeedModel(start_ns=START_NS)
+    model.trade(*range(1, 50), *range(51, 12_001), is_lost=True)
+    model.backfill(50)
+    model.trade(12_001)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(5)
+    model.trade(12_002)
+    assert sorted(model.delivered) == list(range(1, 12_003))
+    assert (model.counters.received, model.counters.lost) == (12_002, 0)
+
+
+def test_a_backfill_alone_does_not_tell_where_history_ends():
+    model = FeedModel(start_ns=START_NS)
+    model.trade(1, is_lost=True)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.gap("OPEN", 2, 2)
+    model.trade(3, is_lost=True, is_logged=False)
+    model.backfill(2)
+    model.run(0.1)
+    model.trade(4)
+    model.run(60)
+    assert model.delivered == [1, 2, 4]
+    assert [(loss.count, loss.from_trade_id) for loss in model.losses] == [(1, "3")]
+
+
+def test_trades_that_history_repeats_are_no_sign_of_the_live_ones():
+    model = FeedModel(start_ns=START_NS)
+    messages = model.named("t1", "t2", "t2", "t3", "t4", "t5")
+    model.feed.take(messages[4], model.now_ns)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(5)
+    assert [t.trade_id for t in model.ticks] == ["t1", "t2", "t3", "t4", "t5"]
+
+
+def test_live_trades_without_numbers_held_beyond_the_bound_are_read_as_history():
+    for hold_max in range(2, 9):
+        model = FeedModel(start_ns=START_NS, rules=FeedRules(hold_max=hold_max))
+        names = [f"t{number}" for number in range(1, 12)]
+        for message in model.named(*names)[2:9]:
+            model.feed.take(message, model.now_ns)
+        model.feed.on_in_force(model.now_ns, was_cut=False)
+        model.run(5)
+        assert [t.trade_id for t in model.ticks] == names
+        assert (model.counters.received, model.counters.lost) == (11, 0)
+
+
+def test_a_repaired_trade_without_a_number_waits_for_history():
+    model = FeedModel(start_ns=START_NS)
+    messages = model.named("t1", "t2", "t3", "t4")
+    for message in (messages[1], messages[3]):
+        model.feed.take(message, model.now_ns)
+    model.run(1)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(5)
+    assert [t.trade_id for t in model.ticks] == ["t1", "t2", "t4", "t3"]
+
+
+def test_what_a_publisher_took_with_it_while_history_was_read_is_reported():
+    model = FeedModel(start_ns=START_NS)
+    model.trade(1, 2, is_lost=True)
+    model.trade(3)
+    model.trade(4, 5, is_lost=True, is_logged=False)
+    model.hand_over()
+    model.trade(6)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(60)
+    assert model.delivered == [1, 2, 3, 6]
+    assert [(loss.count, loss.from_trade_id, loss.to_trade_id) for loss in model.losses] == [(2, "4", "5")]
+    assert model.counters.received + model.counters.lost == len(model.sent)
+
+
+def test_a_backfill_that_is_held_beyond_the_bound_is_looked_for_although_its_gap_was_declared():
+    model = FeedModel(start_ns=START_NS, rules=FeedRules(hold_max=2))
+    model.trade(1, is_lost=True)
+    model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.run(0.05)
+    model.gap("OPEN", 2, 2)
+    model.trade(3)
+    model.backfill(2)
+    model.trade(4)
+    model.gap("FILLED", 2, 2)
+    model.run(60)
+    assert sorted(model.delivered) == [1, 2, 3, 4]
+    assert (model.counters.received, model.counters.lost) == (4, 0)
+
+
+def test_a_backfill_is_no_sign_that_a_lost_trade_beside_it_has_come():
+    model = FeedModel()
+    model.trade(1)
+    model.trade(2, is_lost=True)
+    model.gap("OPEN", 3, 3)
+    model.trade(4)
+    model.backfill(3)
+    model.run(60)
+    assert sorted(model.delivered) == [1, 2, 3, 4]
+    assert (model.counters.repaired, model.counters.lost) == (1, 0)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from("tttldbchr"), max_size=30),
+    st.sampled_from([2, 3, 5, 100_000]),
+    st.integers(1, 5),
+    st.integers(0, 20),
+)
+def test_history_is_joined_whatever_happens_meanwhile(steps: str, hold_max: int, page: int, begun: int):
+    model = FeedModel(start_ns=START_NS, rules=FeedRules(hold_max=hold_max), page=page)
+    gaps, newest = [2, 5, 7], 9
+    model.trade(1, 3, 4, 6, 8, 9, is_lost=True)
+    for number, step in enumerate([*"r" * (begun == 0), *steps, "r", "b", "b", "b"]):
+        if number == begun:
+            model.feed.on_in_force(model.now_ns, was_cut=False)
+        if step in "tl":
+            newest += 1
+            model.trade(newest, is_lost=step == "l")
+        elif step == "d":
+            gaps.append(newest + 1)
+            model.gap("OPEN", newest + 1, newest + 1)
+            newest += 2
+            model.trade(newest)
+        elif step == "b" and gaps:
+            model.gap("OPEN", gaps[0], gaps[0])
+            model.backfill(gaps[0])
+            model.gap("FILLED", gaps[0], gaps[0])
+            del gaps[0]
+        elif step == "c" and number > begun:
+            model.feed.on_relay_away()
+            model.feed.on_in_force(model.now_ns, was_cut=True)
+        elif step == "h":
+            model.hand_over()
+        else:
+            model.run(0.05)
+    if len(steps) + 5 <= begun:
+        model.feed.on_in_force(model.now_ns, was_cut=False)
+    model.trade(newest + 1)
+    model.beat(newest + 1)
+    model.run(200)
+    assert sorted(model.delivered) == sorted(set(range(1, newest + 2)) - set(gaps))
+    counters = model.counters
+    assert (counters.received, counters.lost) == (len(model.delivered), 0)
+    assert counters.history == sum(t.origin == "history" for t in model.ticks)
+    assert counters.repaired == sum(t.origin == "repair" for t in model.ticks)
 
 
 def test_live_trades_held_beyond_the_bound_are_read_as_history():

@@ -68,8 +68,8 @@ def test_an_empty_result_works_in_every_form():
 def test_head_and_tail_are_the_ends(count, wanted):
     bars = history([str(10 + i) for i in range(count)])
     everything = list(bars)
-    assert list(bars.head(wanted)) == everything[:wanted]
-    assert list(bars.tail(wanted)) == everything[max(0, count - wanted) :]
+    assert bars.head(wanted) == everything[:wanted]
+    assert bars.tail(wanted) == everything[max(0, count - wanted) :]
 
 
 def test_csv_and_json_carry_plain_decimals(tmp_path):

@@ -48,3 +48,8 @@ def test_gauges_carry_the_same_numbers_under_the_jobs_name():
     assert counters.get("bars.lag.market-tick") == 101
     assert counters.get("bars.progress.rows_per_second") == 6250
     assert counters.get("bars.progress.batch_ms") == 200
+
+
+def test_records_that_the_driver_read_by_itself_count_by_their_offsets():
+    progress = progress_of({**TOLD, "numInputRows": 0, "processedRowsPerSecond": 0.0})
+    assert (progress.rows, progress.rows_per_second) == (1250, 6250)

@@ -135,7 +135,7 @@ impl Receiver {
 
     /// Appends at most `limit` records to a batch.
     pub fn poll_batch(&mut self, limit: usize, batch: &mut FrameBatch) -> Received {
-        self.poll(limit, |type_id, payload| batch.push(type_id, payload.len(), |bytes| bytes.copy_from_slice(payload)))
+        self.poll(limit, |type_id, payload| batch.push(type_id, |bytes| bytes.extend_from_slice(payload)))
     }
 
     fn step(&mut self) -> Step {

@@ -14,12 +14,14 @@
 //! atomic addition, or a plain load and store where one thread counts. Nothing is read back, so a forged set misleads a
 //! reader's eyes and nothing else; labels are read with their lengths checked.
 
+mod label;
 mod set;
 #[cfg(not(loom))]
 mod shared;
 mod standard;
 
-pub use set::{COUNTER_COUNT_DEFAULT, Counter, CounterSet, CounterValue, LABEL_LENGTH_MAX};
+pub use label::{LABEL_LENGTH_MAX, is_label};
+pub use set::{COUNTER_COUNT_DEFAULT, Counter, CounterSet, CounterValue};
 #[cfg(not(loom))]
 pub use shared::SharedCounters;
 pub use standard::{STANDARD, StandardCounter, standard};

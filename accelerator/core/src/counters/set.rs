@@ -1,5 +1,6 @@
 //! A set of counters over memory.
 
+use super::label::{LABEL_LENGTH_MAX, is_label, shown};
 use crate::Error;
 use crate::memory::words::{WORD, copy_in, copy_out};
 use crate::memory::{Region, SharedWord};
@@ -7,8 +8,6 @@ use crate::sync::Ordering;
 
 /// Counters of a set where nothing else is asked for.
 pub const COUNTER_COUNT_DEFAULT: usize = 64;
-/// Longest label, in bytes of UTF-8.
-pub const LABEL_LENGTH_MAX: usize = 64;
 const COUNTER_COUNT_MAX: usize = 1 << 16;
 /// Bytes of one counter: a pair of cache lines, so that no two are fetched together.
 const LINE: usize = 128;
@@ -31,7 +30,8 @@ pub struct CounterValue {
     pub index: usize,
     /// What kind of counter it is: [`super::standard`] or one's own from 1,000 on.
     pub type_id: i32,
-    /// Its name; bytes that are no UTF-8 are replaced.
+    /// Its name, at most 64 characters. What no label has (see [`super::is_label`]) is replaced by U+FFFD: another process may have
+    /// written anything there.
     pub label: String,
     /// Its value.
     pub value: i64,
@@ -81,12 +81,13 @@ impl CounterSet {
         self.count
     }
 
-    /// Takes a free place for a new counter of value 0. Returns `None` when all are taken, or the label is too long.
+    /// Takes a free place for a new counter of value 0. Returns `None` when all are taken, or it is no label
+    /// (see [`super::is_label`]).
     ///
     /// Two threads that ask for one label get two counters: ask once, and share it.
     #[must_use]
     pub fn allocate(&self, type_id: i32, label: &str) -> Option<Counter> {
-        if label.len() > LABEL_LENGTH_MAX {
+        if !is_label(label) {
             return None;
         }
         for index in 0..self.count {
@@ -141,7 +142,7 @@ impl CounterSet {
         Some(CounterValue {
             index,
             type_id: state as u32 as i32,
-            label: String::from_utf8_lossy(&label[..length]).into_owned(),
+            label: shown(&label[..length]),
             value: words[VALUE / WORD].load(Ordering::Relaxed) as i64,
         })
     }
@@ -272,6 +273,7 @@ mod tests {
         let _ = set.allocate(1, "ok").unwrap();
         set.line(0)[LABEL_LENGTH / WORD].store(u64::MAX, Ordering::Relaxed);
         set.line(0)[LABEL / WORD].store(u64::MAX, Ordering::Relaxed);
-        assert!(set.snapshot()[0].label.starts_with('\u{fffd}'));
+        let label = set.snapshot().remove(0).label;
+        assert_eq!((label.chars().count(), label.trim_matches('\u{fffd}')), (64, ""));
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::Error;
@@ -117,25 +117,9 @@ impl SegmentDirectory {
         }
     }
 
-    /// Holds the directory for one change of several steps, against others that would do the same.
-    pub(crate) fn lock(&self) -> Result<DirectoryLock, Error> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, ".lock", flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|error| Error::system(format!("open the lock of {}", self.path.display()), error))?;
-        rustix::fs::flock(&fd, FlockOperation::LockExclusive)
-            .map_err(|error| Error::system(format!("lock {}", self.path.display()), error))?;
-        Ok(DirectoryLock { _fd: fd })
-    }
-
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
     }
-}
-
-/// Released when it is dropped, or when its process ends.
-#[derive(Debug)]
-pub(crate) struct DirectoryLock {
-    _fd: OwnedFd,
 }
 
 /// Refuses what another user owns or may enter.

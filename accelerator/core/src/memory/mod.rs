@@ -24,6 +24,8 @@ pub(crate) mod words;
 #[cfg(not(loom))]
 mod directory;
 #[cfg(not(loom))]
+mod lock;
+#[cfg(not(loom))]
 mod mapping;
 #[cfg(not(loom))]
 mod placement;
@@ -37,8 +39,10 @@ pub(crate) use region::SharedWord;
 #[cfg(not(loom))]
 pub use directory::{SegmentDirectory, SegmentName};
 #[cfg(not(loom))]
+pub use lock::LOCK_WAIT;
+#[cfg(not(loom))]
 pub use mapping::HugePages;
 #[cfg(not(loom))]
 pub use placement::Placement;
 #[cfg(not(loom))]
-pub use segment::{Segment, SegmentOptions};
+pub use segment::{Head, Segment, SegmentOptions};

@@ -78,6 +78,29 @@ pub(crate) fn copy_out(words: &[AtomicU64], bytes: &mut [u8]) {
     }
 }
 
+/// Appends the beginning of `words`, `length` bytes of it. Nothing is filled with zeros first, as a slice would have to be.
+///
+/// # Panics
+/// If `words` is shorter than `length`.
+#[inline]
+pub(crate) fn append(bytes: &mut Vec<u8>, words: &[AtomicU64], length: usize) {
+    let words = &words[..length.div_ceil(WORD)];
+    bytes.reserve(words.len() * WORD);
+    let start = bytes.len();
+    let (blocks, rest) = words.as_chunks::<BLOCK>();
+    for block in blocks {
+        let mut values = [[0; WORD]; BLOCK];
+        for (value, word) in values.iter_mut().zip(block) {
+            *value = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        bytes.extend_from_slice(values.as_flattened());
+    }
+    for word in rest {
+        bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    }
+    bytes.truncate(start + length);
+}
+
 /// Stores zero into every word.
 #[inline]
 pub(crate) fn zero(words: &[AtomicU64]) {
@@ -102,6 +125,17 @@ mod tests {
         copy_out(&shared, &mut back);
         assert_eq!(&back, b"hello world\0\0\0\0\0");
         assert_eq!(shared[2].load(Ordering::Relaxed), u64::MAX);
+    }
+
+    #[test]
+    fn appending_is_copying_out_behind_what_is_there() {
+        let shared: Vec<AtomicU64> = (0..20).map(|n| AtomicU64::new(n * 0x0101_0101_0101_0101)).collect();
+        for length in 0..=160 {
+            let (mut appended, mut copied) = (b"before".to_vec(), vec![0; length]);
+            append(&mut appended, &shared, length);
+            copy_out(&shared, &mut copied);
+            assert_eq!(appended, [b"before".as_slice(), &copied].concat());
+        }
     }
 
     #[test]

@@ -15,6 +15,16 @@ impl FrameBatch {
         Self::default()
     }
 
+    /// An empty batch with room for so many messages and bytes of payload.
+    #[must_use]
+    pub fn with_capacity(messages: usize, payload_bytes: usize) -> Self {
+        Self {
+            bytes: Vec::with_capacity(payload_bytes),
+            ends: Vec::with_capacity(messages),
+            type_ids: Vec::with_capacity(messages),
+        }
+    }
+
     /// Forgets the messages and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -65,10 +75,9 @@ impl FrameBatch {
         (self.bytes, self.ends, self.type_ids)
     }
 
-    pub(crate) fn push(&mut self, type_id: i32, payload_length: usize, fill: impl FnOnce(&mut [u8])) {
-        let start = self.bytes.len();
-        self.bytes.resize(start + payload_length, 0);
-        fill(&mut self.bytes[start..]);
+    #[inline]
+    pub(crate) fn push(&mut self, type_id: i32, append: impl FnOnce(&mut Vec<u8>)) {
+        append(&mut self.bytes);
         self.ends.push(self.bytes.len());
         self.type_ids.push(type_id);
     }

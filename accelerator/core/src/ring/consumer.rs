@@ -10,7 +10,7 @@ use super::outcome::{ConsumerCounts, Polled, Stop};
 use super::page::{self, Paged};
 use super::waiter::Waiter;
 use crate::Error;
-use crate::memory::words::{WORD, copy_out};
+use crate::memory::words::{WORD, append, copy_out};
 use crate::memory::{Region, SharedWord};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -73,6 +73,12 @@ impl<'a> Frame<'a> {
         length
     }
 
+    /// Copies the payload behind what is in `bytes`.
+    #[inline]
+    pub(crate) fn append_to(&self, bytes: &mut Vec<u8>) {
+        append(bytes, self.words, self.payload_length);
+    }
+
     /// Copies whole words into `scratch`, which is never shortened, and returns the payload.
     #[inline]
     pub(crate) fn copy_into<'s>(&self, scratch: &'s mut Vec<u8>) -> &'s [u8] {
@@ -128,7 +134,7 @@ impl<G: Geometry> FrameConsumer<G> {
     /// Appends at most `limit` messages to a batch.
     pub fn poll_batch(&mut self, limit: usize, batch: &mut FrameBatch) -> Polled {
         self.poll_frames(limit, |frame| {
-            batch.push(frame.type_id, frame.payload_length, |bytes| copy_out(frame.words, bytes));
+            batch.push(frame.type_id, |bytes| frame.append_to(bytes));
         })
     }
 
@@ -238,11 +244,27 @@ impl<G: Geometry> FrameConsumer<G> {
         self.consumer_waiter.wait(timeout, || self.is_ready())
     }
 
+    /// As [`FrameConsumer::wait`], but does not sleep, or sleep on, once the producer has left.
+    pub fn wait_or_left(&self, timeout: std::time::Duration) -> bool {
+        self.consumer_waiter.wait(timeout, || self.is_ready() || self.producer.has_left());
+        self.is_ready()
+    }
+
     /// Whether there is something to read.
     #[inline]
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.tail_word.load(Ordering::Acquire) != self.head
+    }
+}
+
+#[cfg(not(loom))]
+impl<G: Geometry> Drop for FrameConsumer<G> {
+    /// Wakes a producer that waits for room: nobody makes it any more.
+    fn drop(&mut self) {
+        if self.end.leave() {
+            self.producer_waiter.notify();
+        }
     }
 }
 

@@ -46,6 +46,7 @@ pub(crate) struct End {
     beat: SharedWord,
     identity: u64,
     forks: u32,
+    is_held: bool,
 }
 
 impl End {
@@ -77,6 +78,7 @@ impl End {
             beat: page.word(offset + BEAT),
             identity,
             forks: count_forks(),
+            is_held: true,
         })
     }
 
@@ -100,12 +102,21 @@ impl End {
     }
 }
 
+impl End {
+    /// Gives the end back, once. Returns whether it was ours to give: in a forked child it is the parent's.
+    pub(crate) fn leave(&mut self) -> bool {
+        // Not twice: another end of this process, with the same identity, may hold the word by then.
+        if !self.is_ours() || !std::mem::take(&mut self.is_held) {
+            return false;
+        }
+        // Fails only where somebody overwrote the word; it is not ours to give back then.
+        self.word.compare_exchange(self.identity, LEFT, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}
+
 impl Drop for End {
     fn drop(&mut self) {
-        if self.is_ours() {
-            // Fails only where somebody overwrote the word; it is not ours to give back then.
-            let _ = self.word.compare_exchange(self.identity, LEFT, Ordering::AcqRel, Ordering::Relaxed);
-        }
+        self.leave();
     }
 }
 

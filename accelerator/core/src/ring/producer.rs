@@ -342,10 +342,29 @@ impl<G: Geometry> FrameProducer<G> {
 impl<G: Geometry> FrameProducer<G> {
     /// Sleeps until there is room for a payload, a needless wake-up, or the end of `timeout`. Returns whether there is room now.
     pub fn wait_for_room(&self, payload_length: usize, timeout: std::time::Duration) -> bool {
+        self.producer_waiter.wait(timeout, || self.has_room(payload_length))
+    }
+
+    /// As [`FrameProducer::wait_for_room`], but does not sleep, or sleep on, once the consumer has left.
+    pub fn wait_for_room_or_left(&self, payload_length: usize, timeout: std::time::Duration) -> bool {
+        self.producer_waiter.wait(timeout, || self.has_room(payload_length) || self.consumer.has_left());
+        self.has_room(payload_length)
+    }
+
+    fn has_room(&self, payload_length: usize) -> bool {
         let length = frame_length(payload_length.min(self.payload_length_max));
         let room = self.geometry.contiguous(self.tail);
         let end = self.tail + (length + if length > room { room } else { 0 }) as u64;
-        let has_room = || end.saturating_sub(self.head_word.load(Ordering::Acquire)) <= self.window;
-        self.producer_waiter.wait(timeout, has_room)
+        end.saturating_sub(self.head_word.load(Ordering::Acquire)) <= self.window
+    }
+}
+
+#[cfg(not(loom))]
+impl<G: Geometry> Drop for FrameProducer<G> {
+    /// Wakes a consumer that sleeps: nothing more comes.
+    fn drop(&mut self) {
+        if self.end.leave() {
+            self.consumer_waiter.notify();
+        }
     }
 }

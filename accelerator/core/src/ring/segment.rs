@@ -1,13 +1,14 @@
 //! Metadata of a ring's segment: written once with the magic last, checked field by field on open.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::bell::BellPlace;
 use super::end::EndState;
 use super::page::{self, PAGE_LENGTH, Paged};
 use crate::Error;
-use crate::memory::process::ProcessIdentity;
-use crate::memory::{HugePages, Segment, SegmentDirectory, SegmentName, SegmentOptions};
+use crate::memory::process::{Liveness, ProcessIdentity};
+use crate::memory::words::WORD;
+use crate::memory::{Head, HugePages, LOCK_WAIT, Segment, SegmentDirectory, SegmentName, SegmentOptions};
 use crate::sync::Ordering;
 
 /// How a ring's segment is made.
@@ -59,22 +60,15 @@ impl PagedSegment {
         options: CreateOptions,
     ) -> Result<Self, Error> {
         let (slots_length, buffer_length) = (kind.lengths)(metadata)?;
-        let _lock = if options.replace_stale { Some(directory.lock()?) } else { None };
-        let create = || {
-            let length = PAGE_LENGTH + slots_length + buffer_length;
-            Segment::create(directory, name, length, options.segment, |region| {
-                write(&Paged::split(region, slots_length, buffer_length), kind, metadata);
-            })
-        };
-        let segment = match create() {
-            Err(Error::AlreadyExists { .. }) if options.replace_stale && is_stale(directory, name, kind) => {
-                directory.unlink(name)?;
-                create()?
-            }
-            created => created?,
-        };
+        let length = PAGE_LENGTH + slots_length + buffer_length;
+        let segment = Segment::unnamed(directory, name, length, options.segment)?;
         let bells = Some(BellPlace::new(directory, name));
         let paged = Paged { bells, ..Paged::split(&segment.region(), slots_length, buffer_length) };
+        write(&paged, kind, metadata);
+        match segment.give_name() {
+            Err(Error::AlreadyExists { .. }) if options.replace_stale => replace(directory, name, kind, &segment)?,
+            named => named?,
+        }
         Ok(Self { segment, metadata, paged, kind })
     }
 
@@ -84,22 +78,19 @@ impl PagedSegment {
         kind: Kind,
         options: SegmentOptions,
     ) -> Result<Self, Error> {
-        let segment = Segment::open(directory, name, options, |magic| check_magic(name, kind, magic))?;
-        let metadata = read(&segment, kind)?;
-        let (slots_length, buffer_length) = (kind.lengths)(metadata)?;
-        let expected = (PAGE_LENGTH + slots_length + buffer_length) as u64;
-        let actual = segment.length_bytes() as u64;
-        if expected != actual {
-            return Err(Error::TermLengthMismatch { name: name.to_string(), expected, actual });
-        }
+        let judge = |head: &Head, length_bytes| judge(name, kind, head, length_bytes);
+        let segment =
+            Segment::open(directory, name, options, |head, length_bytes| judge(head, length_bytes).map(drop))?;
+        // Again, from the memory that is used from now on: somebody may have written meanwhile.
+        let (metadata, slots_length, buffer_length) = judge(&head(&segment), segment.length_bytes() as u64)?;
         let bells = Some(BellPlace::new(directory, name));
         let paged = Paged { bells, ..Paged::split(&segment.region(), slots_length, buffer_length) };
         Ok(Self { segment, metadata, paged, kind })
     }
 
     /// Removes the name, if it still leads here, and what hangs beside it.
-    pub(crate) fn unlink(&self) -> Result<bool, Error> {
-        let was_named = self.segment.unlink()?;
+    pub(crate) fn unlink(&self, wait: Duration) -> Result<bool, Error> {
+        let was_named = self.segment.unlink(wait)?;
         if let (true, Some(bells)) = (was_named, &self.paged.bells) {
             bells.remove_all();
         }
@@ -119,15 +110,30 @@ impl PagedSegment {
         self.paged.page.word(offset).load(Ordering::Relaxed)
     }
 
-    /// Nobody can use it any more: its creator is proven dead, and so is whoever held an end without leaving.
+    /// Nobody can use it any more: its creator is proven dead, and so is whoever held an end without leaving. Of those whose
+    /// processes cannot be looked up, that is proven when nobody else has the segment open.
     pub(crate) fn is_stale(&self) -> bool {
-        let creator_is_dead = matches!(self.creator(), EndState::Held(..)) && self.creator().is_free();
-        creator_is_dead && (self.kind.owners)(self.metadata).into_iter().all(|offset| self.owner(offset).is_free())
+        let creator = self.creator();
+        let mut owners =
+            (self.kind.owners)(self.metadata).into_iter().map(|offset| self.owner(offset)).chain([creator]);
+        let may_be_dead = |owner: EndState| owner.is_free() || matches!(owner, EndState::Held(_, Liveness::Unknown));
+        matches!(creator, EndState::Held(..))
+            && owners.clone().all(may_be_dead)
+            && (owners.all(EndState::is_free) || self.segment.is_ours_alone())
     }
 
     pub(crate) fn huge_pages(&self) -> &HugePages {
         self.segment.huge_pages()
     }
+}
+
+/// Gives a segment that is ready the name of a stale one. Whether it is stale is judged under the lock, and nothing else done there.
+fn replace(directory: &SegmentDirectory, name: &SegmentName, kind: Kind, ready: &Segment) -> Result<(), Error> {
+    let _lock = directory.lock(LOCK_WAIT)?;
+    if is_stale(directory, name, kind) {
+        directory.unlink(name)?;
+    }
+    ready.give_name()
 }
 
 /// What cannot be opened is somebody else's matter, never stale.
@@ -160,18 +166,31 @@ fn check_magic(name: &SegmentName, kind: Kind, magic: u64) -> Result<(), Error> 
     }
 }
 
-fn read(segment: &Segment, kind: Kind) -> Result<Metadata, Error> {
-    let name = segment.name().to_string();
+/// The magic first, and with acquire: the rest was written before it.
+fn head(segment: &Segment) -> Head {
     let region = segment.region();
-    let magic = region.word(page::MAGIC).load(Ordering::Acquire);
-    check_magic(segment.name(), kind, magic)?;
-    if region.length_bytes() < PAGE_LENGTH {
+    std::array::from_fn(|index| region.word(index * WORD).load(Ordering::Acquire))
+}
+
+/// What a page says, and the bytes of slots and buffer, where it is allowed and goes with the length of its file.
+fn judge(name: &SegmentName, kind: Kind, head: &Head, length_bytes: u64) -> Result<(Metadata, usize, usize), Error> {
+    let metadata = read(name, kind, head, length_bytes)?;
+    let (slots_length, buffer_length) = (kind.lengths)(metadata)?;
+    let expected = (PAGE_LENGTH + slots_length + buffer_length) as u64;
+    if expected != length_bytes {
+        return Err(Error::TermLengthMismatch { name: name.to_string(), expected, actual: length_bytes });
+    }
+    Ok((metadata, slots_length, buffer_length))
+}
+
+fn read(name: &SegmentName, kind: Kind, head: &Head, length_bytes: u64) -> Result<Metadata, Error> {
+    let magic = head[page::MAGIC / WORD];
+    check_magic(name, kind, magic)?;
+    let name = name.to_string();
+    if length_bytes < PAGE_LENGTH as u64 {
         return Err(Error::InvalidChannel { name, kind: kind.name, expected: kind.magic, actual: magic });
     }
-    let split = |offset: usize| {
-        let word = region.word(offset).load(Ordering::Relaxed);
-        (word as u32, (word >> 32) as u32)
-    };
+    let split = |offset: usize| (head[offset / WORD] as u32, (head[offset / WORD] >> 32) as u32);
     let (version, length) = split(page::VERSION_AND_LENGTH);
     if version != kind.version {
         let hint = if version == 1 { " (the original layout, whose lengths leave out the header)" } else { "" };

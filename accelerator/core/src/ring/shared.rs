@@ -68,7 +68,8 @@ impl IpcChannel {
     /// Makes a channel of three terms of `term_length` bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidTermLength`], [`Error::AlreadyExists`], [`Error::NoSpace`], [`Error::System`].
+    /// [`Error::InvalidTermLength`], [`Error::AlreadyExists`], [`Error::NoSpace`], [`Error::LockBusy`] (where a stale segment
+    /// is to be replaced), [`Error::System`].
     pub fn create(
         directory: &SegmentDirectory,
         name: &SegmentName,
@@ -204,9 +205,17 @@ macro_rules! segment_of_a_ring {
             /// Removes the name, if it still leads here. Who has the segment open keeps it.
             ///
             /// # Errors
-            /// [`Error::System`].
+            /// [`Error::LockBusy`] after a second; [`Error::System`].
             pub fn unlink(&self) -> Result<bool, Error> {
-                self.paged.unlink()
+                self.unlink_within(crate::memory::LOCK_WAIT)
+            }
+
+            /// The same, and waits for others that change the directory for at most so long.
+            ///
+            /// # Errors
+            /// [`Error::LockBusy`]: the name stays, for whoever removes what is stale. [`Error::System`].
+            pub fn unlink_within(&self, wait: std::time::Duration) -> Result<bool, Error> {
+                self.paged.unlink(wait)
             }
 
             /// Looks whether the file was cut.

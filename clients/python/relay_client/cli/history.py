@@ -108,11 +108,12 @@ def _progress() -> Iterator[Callable[[Progress], object] | None]:
 def _show(bars: History, *, chart: bool) -> None:
     from rich.console import Console
 
+    from relay.observability.console import table_console
     from relay_client.cli.chart import draw_chart
     from relay_client.cli.table import bars_table
 
     console = Console()
-    console.print(bars_table(bars))
+    table_console().print(bars_table(bars))
     if chart and len(bars):
         sys.stdout.write(
             draw_chart(bars.to_arrow(), width=console.width, height=max(10, min(24, console.height // 2))) + "\n"

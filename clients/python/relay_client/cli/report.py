@@ -47,7 +47,8 @@ def command(
     relay report BTC/USDT.BINANCE ETH/USDT.BINANCE --html report.html
 
     \b
-    Exit codes: 0 told; 2 wrong arguments; 4 try again; 5 with --strict when anything is missing.
+    Exit codes: 0 told; 2 wrong arguments; 3 refused (unknown ticker); 4 try again;
+    5 with --strict when anything is missing.
     """
     span = _day(day)
     with open_client(**options) as client:
@@ -90,7 +91,7 @@ def _percent(parts_per_million: int) -> str:
 
 def _rows(report: Completeness) -> list[tuple[str, str]]:
     return [
-        ("ids", f"{report.first} to {report.last}" if report.stored else "none stored"),
+        ("ids", f"{report.first} to {report.last}" if report.stored else "nothing stored"),
         ("expected", str(report.expected)),
         ("stored", str(report.stored)),
         ("missing", str(report.missing_count)),
@@ -101,6 +102,9 @@ def _rows(report: Completeness) -> list[tuple[str, str]]:
 def _details(report: Completeness) -> list[str]:
     lines = [f"missing ids {m.first} to {m.last} ({m.count}): {m.cause}" for m in report.missing]
     for gap in report.gaps:
+        if gap.is_before_all:
+            lines.append(f"not recorded before {format_ns(gap.to_ns)}: nothing was lost")
+            continue
         end = format_ns(gap.to_ns) if gap.to_ns else "now"
         ids = f"ids {gap.first if gap.first is not None else '?'} to {gap.last if gap.last is not None else '?'}"
         lines.append(f"gap {gap.state} {gap.cause}: {format_ns(gap.from_ns)} to {end}, {ids}")

@@ -55,18 +55,20 @@ def _object(found: ExchangeStatistics, rows: list[TickerStatistics]) -> dict[str
 
 def _show(found: ExchangeStatistics, rows: list[TickerStatistics], limit: int) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
+    from relay.observability.console import table_console
+
     shown = "" if len(rows) <= limit else f", the {limit} most traded"
-    title = f"{found.exchange}: {len(rows)} markets{shown}; {format_ns(found.generated_at_ns)}"
+    noun = "market" if len(rows) == 1 else "markets"
+    title = f"{found.exchange}: {len(rows)} {noun}{shown}; {format_ns(found.generated_at_ns)}"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("ticker", "last", "change %", "high", "low", "volume", "USD volume", "trades"):
         table.add_column(name, justify="left" if name == "ticker" else "right")
     for row in rows[:limit]:
         numbers = (row.last, row.change_percent, row.high, row.low, row.volume, row.usd_volume, row.trades)
         table.add_row(row.ticker, *("" if number is None else str(_text(number)) for number in numbers))
-    Console().print(table)
+    table_console().print(table)
 
 
 def _text(value: object) -> object:

@@ -61,15 +61,17 @@ def command(
         click.echo(json.dumps([asdict(symbol) for symbol in found]))
         return
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{len(found)} markets", title_justify="left", box=box.SIMPLE_HEAD)
+    from relay.observability.console import table_console
+
+    title = "1 market" if len(found) == 1 else f"{len(found)} markets"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for name in ("ticker", "native", "type", "status", "price step", "amount step"):
         table.add_column(name)
     for s in found:
         table.add_row(s.ticker, s.native_symbol, s.market_type, s.status, s.price_increment, s.amount_increment)
-    Console().print(table)
+    table_console().print(table)
 
 
 def _show_history(states: list[SymbolState], *, as_json: bool) -> None:

@@ -33,9 +33,9 @@ def bars_table(bars: History) -> Table:
     if len(bars) <= 2 * _EDGE_ROWS + 1:
         _add(table, list(bars), clock)
         return table
-    _add(table, list(bars.head(_EDGE_ROWS)), clock)
+    _add(table, bars.head(_EDGE_ROWS), clock)
     table.add_row("…", *["…"] * 6)
-    _add(table, list(bars.tail(_EDGE_ROWS)), clock)
+    _add(table, bars.tail(_EDGE_ROWS), clock)
     return table
 
 

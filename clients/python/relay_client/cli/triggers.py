@@ -42,6 +42,8 @@ def list_triggers(client_id: str, timeout: int | None, *, as_json: bool, **optio
     if as_json:
         click.echo(json.dumps([_as_json(trigger) for trigger in found]))
         return
+    if not found:
+        click.echo("no active trigger", err=True)
     for trigger in found:
         click.echo(_as_text(trigger))
 

@@ -15,6 +15,7 @@ import click
 from relay.errors import SettingsError
 from relay.protocol.scaled import plain_text
 from relay.protocol.times import format_ns
+from relay_client.cli.event_words import event_words
 from relay_client.cli.options import connection_options, json_option, open_client
 from relay_client.engine.items import Tick
 from relay_client.history import Bar
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _TURN_S = 0.1
+_BAR_NUMBERS = ("open", "high", "low", "close", "volume")
 
 
 @click.command("watch")
@@ -108,8 +110,8 @@ def _watch(
         if view is not None:
             view.update(item, events)
             continue
-        for event in events:
-            click.echo(str(event), err=True)
+        for words in filter(None, map(event_words, events)):
+            click.echo(words, err=True)
     counted = ", ".join(f"{name} {number}" for name, number in subscription.counters().items() if number)
     click.echo(counted or "nothing received", err=True)
 
@@ -159,4 +161,9 @@ def _as_text(item: Any) -> str:
         side = "buy " if item.taker_buy else "sell"
         how = "" if str(item.origin) == "live" and not item.backfill else f"  {item.origin}"
         return f"{format_ns(item.time_ns)}  {item.ticker}  {side} {item.amount_text} at {item.price_text}{how}"
+    if isinstance(item, Bar):
+        numbers = "  ".join(f"{name} {plain_text(getattr(item, name))}" for name in _BAR_NUMBERS)
+        state = f"final, revision {item.revision}" if item.is_final else "running"
+        period = f"{item.period_seconds} s"
+        return f"{item.start:%Y-%m-%dT%H:%M:%SZ}  {item.ticker}  {period}  {numbers}  {state}"
     return str(item)

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from relay_client.cli.event_words import event_words, is_before_all
 from relay_client.engine.items import Origin, Tick
 from relay_client.engine.live_values import Gap, Loss
 from relay_client.history import Bar
@@ -85,9 +86,9 @@ class WatchView:
         elif isinstance(item, Bar):
             self._bars[item.ticker, item.period_seconds] = item
         for event in events:
-            self._events.append(str(event))
+            self._events.extend(filter(None, [event_words(event)]))
             if isinstance(event, Gap):
-                self._of(event.ticker).gaps += event.state == "OPEN"
+                self._of(event.ticker).gaps += event.state == "OPEN" and not is_before_all(event)
             elif isinstance(event, Loss):
                 self._of(event.topic.partition("|")[0]).lost += event.count
 

@@ -9,9 +9,13 @@ from google.protobuf.message import Message
 from relay.errors import RelayError
 
 __all__ = [
+    "CloseBroadcast",
     "Command",
+    "EndFeeds",
     "Fail",
     "InForce",
+    "OpenBroadcast",
+    "ReadBroadcast",
     "Reconnect",
     "RelayAway",
     "Resolve",
@@ -79,7 +83,53 @@ class RelayAway:
     """The relay has been silent for too long."""
 
 
-Command = Send | Subscribe | Unsubscribe | Reconnect | Resolve | Fail | InForce | RelayAway
+@dataclass(frozen=True, slots=True)
+class OpenBroadcast:
+    """Open the relay's broadcast, and tell the engine by ``on_broadcast_opened`` or ``on_broadcast_refused``.
+
+    Attributes:
+        name, host_id: as the relay told them.
+        relay_epoch: of the relay that told them.
+        is_sbe: whether topics that have a form in SBE are demanded in it: the client wants it, and the relay writes it.
+    """
+
+    name: str
+    host_id: str
+    relay_epoch: int
+    is_sbe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBroadcast:
+    """Everything of before has come by the socket: read the broadcast that was opened, from where it was opened on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseBroadcast:
+    """Read what is left in the relay's broadcast, and then no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndFeeds:
+    """End all subscriptions of market data with an error."""
+
+    error: RelayError
+
+
+Command = (
+    Send
+    | Subscribe
+    | Unsubscribe
+    | Resolve
+    | Fail
+    | Reconnect
+    | InForce
+    | RelayAway
+    | OpenBroadcast
+    | ReadBroadcast
+    | CloseBroadcast
+    | EndFeeds
+)
 
 
 @dataclass(frozen=True, slots=True)

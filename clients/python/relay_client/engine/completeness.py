@@ -28,6 +28,11 @@ class KnownGap:
     from_ns: int
     to_ns: int
 
+    @property
+    def is_before_all(self) -> bool:
+        """Whether it is no loss but the time before anything was recorded of the ticker."""
+        return self.first is None and self.cause == "DISCONNECT"
+
 
 @dataclass(frozen=True, slots=True)
 class MissingIds:
@@ -52,7 +57,8 @@ class Completeness:
         expected, stored: ids from first to last, and how many of them are stored.
         missing: the rest, by ranges.
         gaps: gaps that touch the span and are not filled.
-        covered_ns: time of the span that lies in no such gap.
+        covered_ns: time of the span that was recorded: it lies in no such gap, and not before the first trade ever
+            recorded; 0 when nothing was.
     """
 
     ticker: str
@@ -77,7 +83,7 @@ class Completeness:
 
     @property
     def covered_parts_per_million(self) -> int:
-        """Share of the span's time that lies in no gap."""
+        """Share of the span's time that was recorded."""
         length = self.span.end_ns - self.span.start_ns
         return self.covered_ns * 1_000_000 // length if length else 0
 
@@ -106,8 +112,10 @@ def measure(ticker: str, span: Range, runs: Sequence[tuple[int, int]], gaps: Ite
         runs: stored ids of the span, first and last of each run without a hole, ascending.
         gaps: from :func:`fold_gaps`.
     """
-    touching = [gap for gap in gaps if gap.from_ns < span.end_ns and _end_ns(gap, span) > span.start_ns]
-    unseen = union(Range(gap.from_ns, _end_ns(gap, span)) for gap in touching)
+    known = list(gaps)
+    touching = [gap for gap in known if gap.from_ns < span.end_ns and _end_ns(gap, span) > span.start_ns]
+    before = Range(span.start_ns, max(span.start_ns, _began_ns(span, runs, known)))
+    unseen = union([before, *(Range(gap.from_ns, _end_ns(gap, span)) for gap in touching)])
     covered = subtract(span, intersect(span, unseen))
     missing = _missing(runs, touching)
     first, last = (runs[0][0], runs[-1][1]) if runs else (None, None)
@@ -131,6 +139,13 @@ def _closes(word: KnownGap, gap: KnownGap) -> bool:
     if word.first is None or word.first > gap.first:
         return False
     return gap.last is None or (word.last is not None and gap.last <= word.last)
+
+
+def _began_ns(span: Range, runs: Sequence[tuple[int, int]], gaps: Sequence[KnownGap]) -> int:
+    """Since when the ticker is recorded: its first recording ever says so by a gap; never, when nothing is known."""
+    if not runs and not gaps:
+        return span.end_ns
+    return min((gap.to_ns for gap in gaps if gap.is_before_all), default=span.start_ns)
 
 
 def _end_ns(gap: KnownGap, span: Range) -> int:

@@ -16,6 +16,7 @@ from relay_client.engine.commands import (
     Subscribe,
     Unsubscribe,
 )
+from relay_client.engine.route import Route
 
 __all__ = ["PROBE_CORRELATION", "Connection"]
 
@@ -36,13 +37,16 @@ class Connection:
                     └── reconnect ◄── no beat for three intervals (from any state)
 
     Args:
-        topics: subscribed from the start.
+        topics: subscribed from the start, always by the socket.
         times: of the engine.
         new_nonce: makes a UUID text.
+        route: of the topics that are held for live feeds.
     """
 
-    def __init__(self, topics: Sequence[bytes], times: SessionTimes, new_nonce: Callable[[], str]) -> None:
-        self._topics, self._times, self._new_nonce = dict.fromkeys(topics), times, new_nonce
+    def __init__(
+        self, topics: Sequence[bytes], times: SessionTimes, new_nonce: Callable[[], str], route: Route
+    ) -> None:
+        self._topics, self._times, self._new_nonce, self._route = list(topics), times, new_nonce, route
         self._nonce = ""
         self._probe_due_ns = 0
         self._probe_wait_ns = _PROBE_NS
@@ -57,18 +61,24 @@ class Connection:
         """Subscribe everything on fresh sockets and begin the barrier."""
         self._heard_ns = now_ns
         self._nonce = ""
-        return [*map(Subscribe, self._topics), *self._begin_barrier(now_ns)]
+        closing = self._route.on_fresh_sockets()
+        return [*closing, *map(Subscribe, [*self._topics, *self._route.names]), *self._begin_barrier(now_ns)]
 
     def hold(self, topics: Sequence[bytes], now_ns: int) -> list[Command]:
         """Subscribe more topics, on later connections too, and pass the barrier with them."""
-        self._topics |= dict.fromkeys(topics)
-        return [*map(Subscribe, topics), *self._begin_barrier(now_ns)]
+        return [*self._route.hold(topics), *self._begin_barrier(now_ns)]
 
     def release(self, topics: Sequence[bytes]) -> list[Command]:
         """Take topics back."""
-        for topic in topics:
-            self._topics.pop(topic, None)
-        return [*map(Unsubscribe, topics)]
+        return self._route.release(topics)
+
+    def pass_again(self, commands: Sequence[Command], now_ns: int, *, was_cut: bool = False) -> list[Command]:
+        """Pass the barrier with what has changed about the route, or, after a cut, without a change."""
+        self._was_cut = self._was_cut or was_cut
+        # A barrier that is being passed already serves a cut as well: begun anew at each, it might never be passed.
+        if commands or (was_cut and self.in_force):
+            return [*commands, *self._begin_barrier(now_ns)]
+        return []
 
     def due_ns(self) -> int:
         """Return when the next tick matters."""
@@ -85,12 +95,14 @@ class Connection:
         if known is None or known == epoch:
             return []
         self._was_cut = True
-        return self._begin_barrier(now_ns)
+        return [*self._route.on_cut(), *self._begin_barrier(now_ns)]
 
     def on_probe_reply(self, reply: request_pb2.ProbeReply, now_ns: int) -> list[Command]:
         """Take what the relay tells about itself."""
         self._reply, self._reply_ns = reply, now_ns
-        return self.on_epoch(reply.relay_epoch, now_ns)
+        commands = self.on_epoch(reply.relay_epoch, now_ns)
+        self._route.told(reply.relay_epoch, reply.transports)
+        return [*commands, *self._route.join()] if self.in_force else commands
 
     def told(self, now_ns: int) -> request_pb2.ProbeReply | None:
         """Return what the relay told last, its server time moved on to the present; None before the first answer."""
@@ -108,7 +120,7 @@ class Connection:
         self._nonce = ""
         self.in_force = True
         was_cut, self._was_cut = self._was_cut, False
-        return [Unsubscribe(topic), InForce(was_cut)]
+        return [Unsubscribe(topic), InForce(was_cut), *self._route.on_in_force(), *self._route.join()]
 
     def on_unsent(self, now_ns: int) -> None:
         """A probe could not go out: the connection is not there yet."""

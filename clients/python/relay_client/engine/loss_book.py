@@ -200,7 +200,7 @@ class LossBook:
 
     def _add(self, hole: _Hole) -> None:
         if self._ids is not None and hole.ids is not None:
-            hole.unseen = _size(self._ids.unseen(*hole.ids))
+            hole.unseen = self._ids.outstanding(*hole.ids)
         hole.size = self._left(hole)
         self._holes.append(hole)
         if not self._rules.is_repairing:
@@ -242,7 +242,7 @@ class LossBook:
         """Return how many of a hole's trades have come under other stamps, as after a hand-over."""
         if self._ids is None or hole.ids is None:
             return 0
-        came = hole.unseen - _size(self._ids.unseen(*hole.ids))
+        came = hole.unseen - self._ids.outstanding(*hole.ids)
         return min(missing, max(0, came - (hole.last - hole.first + 1 - missing)))
 
     def _end_way(self, hole: _Hole, now_ns: int) -> None:

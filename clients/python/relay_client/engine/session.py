@@ -16,6 +16,7 @@ from relay.protocol.v1 import market_pb2, request_pb2
 from relay_client.engine.commands import Command, Fail, Reconnect, Resolve, SessionTimes
 from relay_client.engine.connection import PROBE_CORRELATION, Connection
 from relay_client.engine.requests import RequestBook
+from relay_client.engine.route import Route
 
 __all__ = ["CORRELATION_BYTES", "SessionEngine"]
 
@@ -30,13 +31,23 @@ class SessionEngine:
         times: durations.
         new_nonce: makes UUID texts for probes.
         count: called with a counter's name for each event.
+        transport: ``auto``, ``tcp`` or ``shm``, see :class:`~relay_client.engine.route.Route`.
+        is_sbe: have what comes by shared memory in SBE, where the relay announces it.
     """
 
     def __init__(
-        self, client_id: str, *, times: SessionTimes, new_nonce: Callable[[], str], count: Callable[[str], None]
+        self,
+        client_id: str,
+        *,
+        times: SessionTimes,
+        new_nonce: Callable[[], str],
+        count: Callable[[str], None],
+        transport: str = "auto",
+        is_sbe: bool = False,
     ) -> None:
         topics = [HEARTBEAT, METADATA_UPDATE, response_topic(client_id).encode()]
-        self._connection = Connection(topics, times, new_nonce)
+        self.route = Route(transport, is_sbe=is_sbe)
+        self._connection = Connection(topics, times, new_nonce, self.route)
         self._book = RequestBook(times)
         self._count = count
         self._located: dict[int, int] = {}
@@ -77,6 +88,26 @@ class SessionEngine:
     def release(self, topics: Sequence[bytes]) -> list[Command]:
         """Take topics of live feeds back."""
         return self._connection.release(topics)
+
+    def on_broadcast_opened(self, now_ns: int) -> list[Command]:
+        """The relay's broadcast is open."""
+        self._count("shm.joined")
+        return [*self._connection.pass_again(self.route.on_opened(), now_ns), *self.on_tick(now_ns)]
+
+    def on_broadcast_refused(self, reason: str) -> list[Command]:
+        """The relay's broadcast cannot be read."""
+        self._count("shm.refused")
+        return self.route.on_refused(reason)
+
+    def on_broadcast_lapped(self, now_ns: int) -> list[Command]:
+        """The relay has overwritten what was not read yet; the feeds look for what they miss."""
+        self._count("shm.lapped")
+        return self._connection.pass_again(self.route.on_lapped(now_ns), now_ns, was_cut=True)
+
+    def on_broadcast_lost(self, reason: str, now_ns: int, *, is_gone: bool) -> list[Command]:
+        """The relay's broadcast is of no use any more, for its relay has ended, or for another reason."""
+        self._count("shm.left")
+        return self._connection.pass_again(self.route.on_lost(reason, is_gone=is_gone), now_ns, was_cut=True)
 
     def on_heard(self, now_ns: int) -> None:
         """Live messages that do not come by :meth:`on_published` show that the relay lives, too."""

@@ -76,7 +76,7 @@ class TickFeed:
         first, last = number_of(gap.from_trade_id or "0"), number_of(gap.to_trade_id)
         if first is None or last is None or last < first:
             return
-        self._ids.declared.add_span(first, last)
+        self._ids.declare(first, last)
         if gap.state == market_pb2.Gap.UNFILLABLE and self._order is not None:
             self._order.skip([(first, last)], now_ns)
 
@@ -125,7 +125,9 @@ class TickFeed:
             for message in ordered:
                 self._ledger.settle(message.stamp.publisher_epoch, message.stamp.topic_sequence)
                 self._admit(message, Origin.HISTORY, now_ns)
-            self._join.on_page(next_from, max(numbers, default=None), now_ns)
+                if self._join.is_to_reread:
+                    break
+            self._join.on_page(next_from, numbers, now_ns)
         else:
             for message in messages:
                 if self._ledger.stream(message.stamp.publisher_epoch) is not None:
@@ -165,7 +167,7 @@ class TickFeed:
         if origin is Origin.LIVE:
             self._stream = self._ledger.current
             if before is not None and before.epoch != epoch:
-                self._is_rejoining = self._join is None
+                self._is_rejoining = True
         if arrival is Arrival.JUMP:
             # While rejoining, and in a tail that ids have passed already, what is missing is counted by the ids.
             is_passed = origin is Origin.REPAIR and number is not None and number <= (newest or 0)
@@ -183,14 +185,14 @@ class TickFeed:
                 self._book.probe(before.epoch, before.next, now_ns=now_ns)
             self._is_rejoining = self._is_rejoining or (origin is Origin.LIVE and self._join is None)
 
-    def _rejoin(self, number: int, origin: Origin, now_ns: int) -> None:
+    def _rejoin(self, number: int, now_ns: int, *, is_latest: bool) -> None:
         """Under another epoch, stamps do not tell what was lost before: the first new id does."""
         newest = self._ids.newest
         known_until = max(newest or 0, self._claimed or 0)
         if newest is not None and number <= known_until:
             return
-        # What a replay brings may be of the epoch before.
-        self._is_rejoining = origin is not Origin.LIVE
+        # What a replay brings may be of the epoch before, and a backfill from before that.
+        self._is_rejoining = not is_latest
         if newest is not None and number > known_until + 1:
             self._book.open_ids(known_until + 1, number - 1, now_ns=now_ns)
 
@@ -198,34 +200,41 @@ class TickFeed:
         trade_id, counters = message.trade_id, self._counters
         number = number_of(trade_id)
         if self._is_rejoining and number is not None:
-            self._rejoin(number, origin, now_ns)
+            self._rejoin(number, now_ns, is_latest=origin is Origin.LIVE and not message.backfill)
         if not self._ids.take(trade_id, number):
             counters.repeated += origin is Origin.LIVE
+            if self._join is not None and origin is Origin.HISTORY:
+                self._join.on_known(trade_id)
             return
+        if message.backfill and number is not None:
+            self._ids.backfilled.add(number)
         if number is not None and self._ids.lost and self._ids.lost.remove(number):
             counters.lost -= 1
-        counters.received += 1
         tick = Tick(message, origin, self._is_scaled)
         if self._is_direct:
             self._out.append(tick)
-        if origin is not Origin.LIVE:
+        if origin is Origin.LIVE:
+            counters.received += 1
+        else:
             self._count(origin)
         if not self._is_direct:
             self._pass_on(tick, number, origin, now_ns)
 
-    def _count(self, origin: Origin) -> None:
+    def _count(self, origin: Origin, change: int = 1) -> None:
+        self._counters.received += change
         if origin is Origin.REPAIR:
-            self._counters.repaired += 1
-        else:
-            self._counters.history += 1
-            self._history_count += 1
+            self._counters.repaired += change
+        elif origin is Origin.HISTORY:
+            self._counters.history += change
+            self._history_count += change
 
     def _pass_on(self, tick: Tick, number: int | None, origin: Origin, now_ns: int) -> None:
-        if self._join is not None and origin is Origin.LIVE:
-            for _, dropped in self._join.hold(tick, number):
-                self._counters.received -= 1
-                if dropped is not None:
-                    self._ids.forget(dropped)
+        if self._join is not None and (
+            origin is Origin.LIVE or self._join.is_behind(number, is_repair=origin is Origin.REPAIR)
+        ):
+            for dropped, dropped_number in self._join.hold(tick, number):
+                self._count(dropped.origin, -1)
+                self._ids.forget(dropped.trade_id, dropped_number)
         elif self._order is not None:
             self._order.take(tick, number, now_ns)
         else:
@@ -261,5 +270,5 @@ class TickFeed:
         self._join, join.phase = None, JoinPhase.DONE
         self._is_direct = self._order is None
         self._out.append(HistoryJoined(self.topic, self._history_count, not join.text, join.text))
-        for tick, number in join.held:
+        for tick, number in join.in_order():
             self._pass_on(tick, number, Origin.LIVE, now_ns)

@@ -25,13 +25,16 @@ class TradeIds:
         newest: highest number seen or said by a beat before the first trade; None before.
         declared: numbers in gaps that the ingestor declared: they come as backfill, or never.
         lost: numbers that were reported lost.
+        backfilled: numbers that came as backfill: published anew, so no trace of a message that was lost before.
     """
 
     def __init__(self, *, spans_max: int) -> None:
         self.newest: int | None = None
         self.declared = SpanSet(spans_max=spans_max)
         self.lost = SpanSet(spans_max=spans_max)
+        self.backfilled = SpanSet(spans_max=spans_max)
         self._seen = SpanSet(spans_max=spans_max)
+        self._forgotten = SpanSet(spans_max=spans_max)
         self._texts: dict[str, None] = {}
 
     def take(self, trade_id: str, number: int | None) -> bool:
@@ -44,17 +47,30 @@ class TradeIds:
             self.newest = number
         return True
 
-    def forget(self, number: int) -> None:
-        """Take a number for not seen again."""
+    def declare(self, first: int, last: int) -> None:
+        """Note a gap that the ingestor declares; what came from it and was forgotten has been published after all."""
+        self.declared.add_span(first, last)
+        for span in self._forgotten.present(first, last):
+            self.declared.remove_span(*span)
+
+    def forget(self, trade_id: str, number: int | None) -> None:
+        """Take a trade for not seen again."""
+        if number is None:
+            self._texts.pop(trade_id, None)
+            return
         self._seen.remove(number)
+        self.backfilled.remove(number)
+        self._forgotten.add(number)
+        self.declared.remove(number)
 
     def wanted(self, first: int, last: int) -> list[Span]:
         """Return the numbers from first to last that are neither seen nor declared missing."""
         return [span for low, high in self._seen.absent(first, last) for span in self.declared.absent(low, high)]
 
-    def unseen(self, first: int, last: int) -> list[Span]:
-        """Return the numbers from first to last that are not seen."""
-        return self._seen.absent(first, last)
+    def outstanding(self, first: int, last: int) -> int:
+        """Return how many numbers from first to last have not been seen but as backfill."""
+        unseen = sum(high - low + 1 for low, high in self._seen.absent(first, last))
+        return unseen + self.backfilled.count(first, last)
 
     def _take_text(self, trade_id: str) -> bool:
         if trade_id in self._texts:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestors.exchanges.live.exact import IsoTimes, scaled, ticks_ns
+from ingestors.exchanges.live.exact import IsoTimes, rescaled, scaled, ticks_ns
 from relay.errors import PeerError
 from relay.protocol.scaled import INT64_MAX, from_scaled
 from relay.protocol.times import format_ns, parse_iso_ns
@@ -127,3 +127,19 @@ def test_the_unit_of_a_whole_time_is_told_by_its_magnitude() -> None:
     for wrong in (0, -5, 1_700_000_000, 1_700_000_000_123_456_789):
         with pytest.raises(ValueError, match="out of range"):
             ticks_ns(wrong)
+
+
+@given(
+    units=st.integers(-5, INT64_MAX) | st.integers(1, 9).map(lambda n: n * 10**18) | st.integers(0, 10**6),
+    exponent=st.integers(-128, 127) | st.integers(-20, 5),
+    least=st.integers(0, 18),
+)
+def test_a_number_of_mantissa_and_exponent_is_that_of_its_text(units: int, exponent: int, least: int) -> None:
+    try:
+        expected = scaled(format(Decimal(units).scaleb(exponent), "f"), least)
+    except ValueError:
+        # A text of more than 64 characters is refused unread; no such number fits either.
+        with pytest.raises(ValueError, match="above zero in 64 bits and 18 decimals"):
+            rescaled(units, -exponent, least)
+    else:
+        assert rescaled(units, -exponent, least) == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,7 +43,7 @@ class Frame:
     def __init__(self, records: list[Record]) -> None:
         self._records = [record._asdict() for record in records]
 
-    def select(self, *_: str) -> Frame:
+    def selectExpr(self, *_: str) -> Frame:
         return self
 
     def toArrow(self) -> pa.Table:
@@ -70,7 +71,7 @@ class World:
     def begin(self) -> World:
         self.job = BarsJob(
             self.settings,
-            session=None,  # type: ignore[arg-type]
+            session=SimpleNamespace(sparkContext=SimpleNamespace(master="spark://nowhere")),  # type: ignore[arg-type]
             log=self.log,
             open_lake=lambda: self,
             hints=self,  # type: ignore[arg-type]
@@ -174,7 +175,7 @@ def test_a_late_trade_after_a_restart_makes_the_next_revision_not_another_first_
     first_bar(world)
     assert world.logged() == [(0, 0, 51)]
     world.again().trade(3, 52).beat(61).turn()
-    wait_until(lambda: len(world.logged()) == 2, what="the revision", deadline_s=5)
+    wait_until(lambda: len(world.logged()) == 2, what="the revision", deadline_s=60)
     assert world.logged() == [(0, 0, 51), (0, 1, 52)]
     world.trade(4, 53).beat(62).turn()
     assert world.logged()[2:] == [(0, 2, 53)]
@@ -222,7 +223,7 @@ def test_bars_that_the_clock_ended_and_the_log_did_not_take_are_made_again(
         raise RetryableError("the buffer is full")
 
     monkeypatch.setattr(world.log, "append", full)
-    wait_until(lambda: world.query.is_stopped, what="the failure that no record would meet", deadline_s=5)
+    wait_until(lambda: world.query.is_stopped, what="the failure that no record would meet", deadline_s=60)
     with pytest.raises(RetryableError, match="broken off"):
         world.job._process(Frame([]), 0)  # type: ignore[arg-type]
     world.job.close()
@@ -243,7 +244,7 @@ def test_nothing_of_a_job_that_was_closed_is_said_any_more(world: World) -> None
 
 def test_a_bar_that_fits_nowhere_holds_no_other_up(world: World) -> None:
     world.trade(-70, 1, decimals=18).trade(-69, 100).trade(-5, 50).beat(60).turn()
-    wait_until(lambda: len(world.logged()) == 1, what="the bar of the second minute", deadline_s=5)
+    wait_until(lambda: len(world.logged()) == 1, what="the bar of the second minute", deadline_s=60)
     assert world.logged() == [(-60, 0, 50)]
 
 
@@ -253,7 +254,7 @@ def test_a_long_bar_is_made_of_parts(world: World) -> None:
     for hour, price in ((2, 50), (3, 52), (9, 49), (15, 51), (15.1, 50)):
         world.trade(hour * 3600, price)
     world.beat(40 * 3600).turn()
-    wait_until(lambda: len(world.logged()) == 1, what="the day's bar", deadline_s=5)
+    wait_until(lambda: len(world.logged()) == 1, what="the day's bar", deadline_s=60)
     [(bar, _)] = world._bars()
     assert (bar.open, bar.high, bar.low, bar.close) == (50, 52, 49, 50)
     assert (bar.trades, bar.volume, bar.first_trade_id, bar.last_trade_id) == (5, "5", "1", "5")

@@ -95,9 +95,7 @@ impl MpscConsumer {
     /// Appends at most `limit` messages to a batch.
     pub fn poll_batch(&mut self, limit: usize, batch: &mut FrameBatch) -> Polled {
         self.poll_frames(limit, |frame| {
-            batch.push(frame.type_id(), frame.payload_length(), |bytes| {
-                frame.copy_to(bytes);
-            });
+            batch.push(frame.type_id(), |bytes| frame.append_to(bytes));
         })
     }
 

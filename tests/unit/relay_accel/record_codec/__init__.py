@@ -1,0 +1,1 @@
+"""Fixed records and Decimal64."""
