@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import zmq
 
+from relay.errors import RetryableError
 from relay.protocol.envelope import decode, encode
 from relay.protocol.periods import NANOSECONDS, align_down_ns
 from relay.protocol.ranges import Range, to_wire
@@ -306,7 +307,11 @@ class GatewayWorld:
     def until_ready(self) -> None:
         """Wait until the gateway hears the manager."""
         with self.client() as client:
-            wait_until(lambda: client.probe().manager_available, what="the manager to be heard")
+            try:
+                wait_until(lambda: client.probe().manager_available, what="the manager to be heard")
+            except (RetryableError, AssertionError) as error:
+                said = f"(ended with {self.gateway.returncode}) {self.gateway.tail()}"
+                raise AssertionError(f"{error}; the gateway said {said}") from error
 
     def restart_gateway(self) -> None:
         """SIGKILL, and a new process on the same ports."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import fcntl
 import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,11 +21,38 @@ __all__ = ["Process", "eventually", "free_port", "wait_until"]
 T = TypeVar("T")
 
 
+_PORTS = range(10_000, 32_000)
+
+
 def free_port() -> int:
-    """Return a TCP port that is free now on loopback."""
+    """Return a TCP port of loopback that is free now and that no other test of this user is given soon.
+
+    A port that the system chooses can be the source port of somebody's connection (or of a client's that dials it in
+    vain) before its server binds it. So these lie below the system's own range, and runs side by side count them in
+    one file.
+    """
+    with Path(tempfile.gettempdir(), f"market-relay-test-ports-{os.getuid()}").open("a+b") as counter:
+        fcntl.flock(counter, fcntl.LOCK_EX)
+        counter.seek(0)
+        given = int(counter.read() or b"0")
+        for turn in range(given, given + len(_PORTS)):
+            port = _PORTS[turn % len(_PORTS)]
+            if _is_free(port):
+                counter.truncate(0)
+                counter.write(str(turn + 1).encode())
+                return port
+    raise AssertionError(f"expected a free port of {_PORTS.start} to {_PORTS.stop - 1}, found none")
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return False
+    return True
 
 
 def wait_until(condition: Callable[[], object], *, what: str, deadline_s: float = 60.0) -> object:
