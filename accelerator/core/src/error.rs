@@ -165,6 +165,17 @@ pub enum Error {
         /// Name of the segment.
         name: String,
     },
+    /// See [`Code::AlreadyExists`].
+    #[error(
+        "segment {name} exists already and is not replaced: it is no {kind} whose maker and holders are proven dead; open it \
+         or unlink it"
+    )]
+    NotStale {
+        /// Name of the segment.
+        name: String,
+        /// What was to be made.
+        kind: &'static str,
+    },
     /// See [`Code::NotFound`].
     #[error("segment {name} does not exist in {directory}; create it first")]
     NotFound {
@@ -230,7 +241,7 @@ impl Error {
             Self::CorruptChannel { .. } => Code::CorruptChannel,
             Self::EndTaken { .. } => Code::EndTaken,
             Self::NoFreeSlot { .. } => Code::NoFreeSlot,
-            Self::AlreadyExists { .. } => Code::AlreadyExists,
+            Self::AlreadyExists { .. } | Self::NotStale { .. } => Code::AlreadyExists,
             Self::NotFound { .. } => Code::NotFound,
             Self::AccessDenied { .. } => Code::AccessDenied,
             Self::NoSpace { .. } => Code::NoSpace,

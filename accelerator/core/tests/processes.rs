@@ -9,9 +9,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use relay_accel_core::Code;
+use relay_accel_core::broadcast::SharedBroadcast;
 use relay_accel_core::memory::SegmentOptions;
 use relay_accel_core::ring::{
-    CreateOptions, FrameConsumer, Geometry, IpcChannel, Polled, SharedMpscRing, SharedRing, Stop,
+    CreateOptions, FrameConsumer, Geometry, IpcChannel, PAGE_LENGTH, Polled, SharedMpscRing, SharedRing, Stop,
 };
 use support::{Scratch, named, wait_for};
 
@@ -119,6 +120,56 @@ fn a_killed_writer_of_a_ring_leaves_whole_messages_and_a_free_end() {
     let scratch = Scratch::new();
     let ring = SharedRing::create(&scratch, &named("a"), 4096, CreateOptions::default()).unwrap();
     kill_writers(&scratch, "ring-write", ring.consumer().unwrap());
+}
+
+/// Whether the last transmitter had announced a record and not finished it: the first two words behind the records.
+fn is_broken_off(scratch: &Scratch, capacity: usize) -> bool {
+    let bytes = std::fs::read(scratch.file("a")).unwrap();
+    let word = |line: usize| {
+        let at = PAGE_LENGTH + capacity + 128 * line;
+        u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+    };
+    let (intent, tail) = (word(0), word(1));
+    assert!(intent >= tail);
+    intent > tail
+}
+
+#[test]
+fn what_a_killed_transmitter_had_begun_is_never_read_and_its_successor_goes_on() {
+    const STEP: u64 = 1 << 32;
+    let scratch = Scratch::new();
+    let capacity = 1 << 20;
+    let shared = SharedBroadcast::create(&scratch, &named("a"), capacity, CreateOptions::default()).unwrap();
+    let mut receiver = shared.receiver().unwrap();
+    let (mut broken_off, mut last) = (0, 0);
+    for round in 1u64.. {
+        assert!(round < 1_000, "no kill hit a record that was being written");
+        let mut take = |type_id: i32, bytes: &[u8]| {
+            let n = u64::from_le_bytes(bytes[..8].try_into().unwrap());
+            assert!(bytes.chunks_exact(8).all(|word| word == n.to_le_bytes()), "torn at {n:#x}");
+            assert!(type_id == 1 && n > last, "{n:#x} after {last:#x}");
+            last = n;
+        };
+        let mut peer = Peer::start(&scratch, "a", "broadcast-write", round * STEP);
+        assert_eq!(peer.line(), "ready");
+        let mut records = 0;
+        wait_for("records", || {
+            let received = receiver.poll(16, &mut take);
+            assert!(!received.corrupt);
+            records += received.records;
+            (records as u64 > round % 9).then_some(())
+        });
+        peer.kill();
+        // What is left of it: whole records, or the word that it was overtaken.
+        while receiver.is_ready() {
+            assert!(!receiver.poll(16, &mut take).corrupt);
+        }
+        assert_eq!(last / STEP, round);
+        broken_off += u32::from(is_broken_off(&scratch, capacity));
+        if broken_off == 3 {
+            return;
+        }
+    }
 }
 
 #[test]

@@ -181,7 +181,9 @@ fn a_segment_of_the_dead_is_replaced_and_one_of_the_living_is_not() {
     let scratch = Scratch::new();
     let replace = CreateOptions { replace_stale: true, ..CreateOptions::default() };
     let living = create(&scratch, "a");
-    assert_eq!(IpcChannel::create(&scratch, &named("a"), 4096, replace).unwrap_err().code(), Code::AlreadyExists);
+    let refused = IpcChannel::create(&scratch, &named("a"), 4096, replace).unwrap_err();
+    assert_eq!(refused.code(), Code::AlreadyExists);
+    assert!(refused.to_string().contains("no channel whose maker and holders are proven dead"), "{refused}");
     overwrite(&scratch, "a", CREATOR_AT, &dead_identity().to_le_bytes());
     let consumer = living.consumer().unwrap();
     assert!(!living.is_stale());

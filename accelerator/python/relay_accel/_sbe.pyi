@@ -91,12 +91,13 @@ class BlockView:
         Args:
             buffer: holds the message.
             offset: of its first byte.
-            validate: look at the whole message first: that all of it is there, and that the schema knows every enum's
-                value. Costs one walk over it.
+            validate: look at the whole message first: that all of it is there, that the schema knows every enum's
+                value, and that numbers lie in the ranges that it says. Costs one walk over it.
 
         Raises:
             DecodeError: of another schema or template, or header and root are cut off; with ``validate`` also an enum's
-                value that is unknown, or null where it is required: the text has its path and byte.
+                value that is unknown, or null where it is required, or a number outside of its range: the text has its
+                path and byte.
         """
 
     @overload

@@ -133,6 +133,35 @@ def test_a_required_enum_may_not_be_left_out_and_an_optional_one_may():
         fix.encode(fix.NewOrderSingle, values, OrdType="x")
 
 
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("NewOrderSingle", "OrderQty"),
+        ("OrderCancelRequest", "OrderQty"),
+        ("OrderCancelReplaceRequest", "OrderQty"),
+        ("ExecutionReport", "OrderQty"),
+        ("ExecutionReport", "LeavesQty"),
+        ("ExecutionReport", "CumQty"),
+    ],
+)
+def test_a_quantity_is_never_left_out_null_or_negative(message, name):
+    vector = next(vector for vector in VECTORS if vector["message"] == message)
+    kind, values, sound = fix.SCHEMA.messages[message], values_of(vector), bytes_of(vector)
+    left_out = {key: value for key, value in values.items() if key != name}
+    nothing, below_zero = {"mantissa": None}, {"mantissa": -1}
+    for refused in (left_out, *({**values, name: wrong} for wrong in (None, nothing, below_zero))):
+        with pytest.raises(sbe.EncodeError, match=name):
+            fix.encode(kind, refused)
+    assert fix.encode(kind, {**values, name: {"mantissa": 0}})
+    (at,) = (8 + row["offset"] for row in sbe.describe(kind)["fields"] if row["name"] == name)
+    for mantissa in (NULL_MANTISSA, -1, -(2**63)):
+        data = bytearray(sound)
+        data[at : at + 8] = mantissa.to_bytes(8, "little", signed=True)
+        said_of = rf"{name}\.mantissa at byte {at} .* of int64 from 0 to {NULL_MANTISSA - 1}, got {mantissa}$"
+        with pytest.raises(sbe.DecodeError, match=said_of):
+            fix.decode(data)
+
+
 def test_prices_are_mantissas_at_a_constant_exponent_and_null_is_the_greatest():
     data = fix.encode(fix.NewOrderSingle, VALUES["NewOrderSingle"])
     order = fix.decode(data)
@@ -154,7 +183,8 @@ PRINTABLE = st.characters(min_codepoint=33, max_codepoint=126)
 def part(row: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Any value of a field, null where the schema allows it."""
     if row["kind"] == "composite":
-        drawn = st.none() | st.integers(-(2**63), NULL_MANTISSA - 1)
+        quantity = st.integers(0, NULL_MANTISSA - 1)
+        drawn = quantity if row["type"] == "Quantity64" else st.none() | st.integers(-(2**63), NULL_MANTISSA - 1)
         return st.fixed_dictionaries({"mantissa": drawn})
     if row["kind"] == "enum":
         drawn = st.sampled_from(CHARACTERS[row["type"]])

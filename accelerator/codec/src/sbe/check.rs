@@ -1,10 +1,11 @@
 //! A message looked at as a whole before anybody reads it: every block, group and data is there, every enum's value is one
-//! that the schema knows.
+//! that the schema knows, every number lies in the range that the schema says.
 //!
 //! Views look at nothing before it is asked for. Where a value decides what is done (the side of an order), the answer has
 //! to come before the first read instead.
 
-use super::layout::{Enumeration, Field, Presence, Type};
+use super::encode::{expected, in_range};
+use super::layout::{Encoded, Enumeration, Field, Presence, Type};
 use super::primitive::{Primitive, Scalar};
 use super::view::{BlockView, DecodeError, MessageView, member_bytes};
 
@@ -12,8 +13,8 @@ impl MessageView<'_> {
     /// Check the whole message; return its length in bytes, header included. One walk over it, nothing is allocated.
     ///
     /// # Errors
-    /// An enum's value is unknown, or null where it is required; a block is too short for its version; or the buffer ends
-    /// before the message.
+    /// An enum's value is unknown, or null where it is required; a number lies outside of the range that its type says; a
+    /// block is too short for its version; or the buffer ends before the message.
     pub fn check(&self) -> Result<usize, DecodeError> {
         check_block(self.root(), self.version)
     }
@@ -57,6 +58,7 @@ struct Place {
 
 fn check_value(kind: &Type, presence: Presence, bytes: &[u8], place: Place) -> Result<(), DecodeError> {
     match kind {
+        Type::Encoded(one) => check_numbers(one, presence, bytes, place),
         Type::Enumeration(one) => check_enum(one, presence, one.encoding.read(bytes, place.order), place.at),
         Type::Composite(one) => {
             for member in &one.members {
@@ -66,8 +68,30 @@ fn check_value(kind: &Type, presence: Presence, bytes: &[u8], place: Place) -> R
             }
             Ok(())
         }
-        _ => Ok(()),
+        Type::Options(_) => Ok(()),
     }
+}
+
+/// Ranges that a schema says, of single numbers and of each item of an array; null is allowed where the field is optional.
+fn check_numbers(one: &Encoded, presence: Presence, bytes: &[u8], place: Place) -> Result<(), DecodeError> {
+    if one.presence == Presence::Constant || !one.says_range() {
+        return Ok(());
+    }
+    let size = one.primitive.size();
+    for (index, item) in bytes.chunks_exact(size).enumerate() {
+        let value = one.primitive.read(item, place.order);
+        let is_null = presence == Presence::Optional && value.same(one.null);
+        if !is_null && !in_range(one, value) {
+            let at = place.at + index * size;
+            return Err(DecodeError::OutOfRange {
+                path: String::new(),
+                at,
+                expected: expected(one),
+                value: value.text(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn check_enum(one: &Enumeration, presence: Presence, value: Scalar, at: usize) -> Result<(), DecodeError> {
@@ -87,12 +111,9 @@ fn shown(one: &Enumeration, value: Scalar) -> String {
 }
 
 /// Put the name of what is around before the path: paths are made on the way out of an error only.
-fn inside(error: DecodeError, name: impl FnOnce() -> String) -> DecodeError {
-    match error {
-        DecodeError::UnknownValue { path, at, type_name, value } => {
-            let path = if path.is_empty() { name() } else { format!("{}.{path}", name()) };
-            DecodeError::UnknownValue { path, at, type_name, value }
-        }
-        other => other,
+fn inside(mut error: DecodeError, name: impl FnOnce() -> String) -> DecodeError {
+    if let DecodeError::UnknownValue { path, .. } | DecodeError::OutOfRange { path, .. } = &mut error {
+        *path = if path.is_empty() { name() } else { format!("{}.{path}", name()) };
     }
+    error
 }

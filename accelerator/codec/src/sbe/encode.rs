@@ -469,7 +469,7 @@ pub fn member_slot<'b>(member: &Member, composite: &'b mut [u8]) -> &'b mut [u8]
 }
 
 /// Ranges that a schema says are held; those that every primitive has follow from its bytes.
-fn in_range(one: &Encoded, value: Scalar) -> bool {
+pub(super) fn in_range(one: &Encoded, value: Scalar) -> bool {
     if one.presence == Presence::Optional && value.same(one.null) {
         return true;
     }
@@ -504,7 +504,7 @@ fn in_range(one: &Encoded, value: Scalar) -> bool {
     holds(least, true) && holds(greatest, false)
 }
 
-fn expected(one: &Encoded) -> String {
+pub(super) fn expected(one: &Encoded) -> String {
     let items = if one.count == 1 { String::new() } else { format!(" of {} items", one.count) };
     if one.primitive.is_float() {
         return format!("a value of {}{items}", one.primitive.name());

@@ -88,6 +88,11 @@ pub struct Encoded {
 }
 
 impl Encoded {
+    /// Whether the schema says a range narrower than that of the primitive.
+    pub fn says_range(&self) -> bool {
+        !self.min.same(self.primitive.min()) || !self.max.same(self.primitive.max())
+    }
+
     /// Encoding of the text that it holds: a `char` array without one is ASCII. None: it holds numbers.
     pub fn text_encoding(&self) -> Option<&str> {
         match self.primitive {

@@ -36,6 +36,8 @@ pub enum DecodeError {
     NoEntry { group: String, count: usize, index: usize },
     #[error("{path} at byte {at} of the message: expected a value of enum {type_name}, got {value}")]
     UnknownValue { path: String, at: usize, type_name: String, value: String },
+    #[error("{path} at byte {at} of the message: expected {expected}, got {value}")]
+    OutOfRange { path: String, at: usize, expected: String, value: String },
     #[error("there is no field, group or data {name} here")]
     NoMember { name: String },
 }

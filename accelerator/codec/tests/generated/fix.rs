@@ -250,6 +250,44 @@ impl TimeInForce {
     }
 }
 
+/// Composite `Quantity64`, where it lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity64Decoder<'a> {
+    bytes: &'a [u8],
+    version: u32,
+}
+
+impl<'a> Quantity64Decoder<'a> {
+    /// Member `mantissa`.
+    #[inline]
+    pub fn mantissa(&self) -> i64 {
+        i64::from_le_bytes(part(self.bytes, 0))
+    }
+
+    /// Member `exponent`, which is always the same.
+    pub const EXPONENT: i8 = -7;
+
+}
+
+/// Composite `Quantity64`, to be written where it lies.
+#[derive(Debug)]
+pub struct Quantity64Encoder<'b> {
+    bytes: &'b mut [u8],
+}
+
+impl Quantity64Encoder<'_> {
+    /// Member `mantissa`.
+    #[inline]
+    pub fn mantissa(&mut self, value: i64) -> Result<&mut Self, Error> {
+        if !(0..=9_223_372_036_854_775_806).contains(&value) {
+            return Err(Error::OutOfRange { what: "mantissa" });
+        }
+        put(self.bytes, 0, value.to_le_bytes());
+        Ok(self)
+    }
+
+}
+
 /// Composite `Decimal64`, where it lies.
 #[derive(Clone, Copy, Debug)]
 pub struct Decimal64Decoder<'a> {
@@ -742,8 +780,8 @@ impl<'a> NewOrderSingleDecoder<'a> {
 
     /// Field `OrderQty`, id 38.
     #[inline]
-    pub fn order_qty(&self) -> Decimal64Decoder<'a> {
-        Decimal64Decoder { bytes: window(self.block, 49, 57), version: self.version }
+    pub fn order_qty(&self) -> Quantity64Decoder<'a> {
+        Quantity64Decoder { bytes: window(self.block, 49, 57), version: self.version }
     }
 
     /// Field `Price`, id 44.
@@ -792,7 +830,6 @@ impl<'b> NewOrderSingleEncoder<'b> {
     #[inline]
     fn clear(block: &mut [u8; 81]) {
         block.fill(0);
-        put_items(block, 49, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 57, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 65, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 73, core::iter::repeat_n((18_446_744_073_709_551_615_u64).to_le_bytes(), 1));
@@ -862,8 +899,8 @@ impl<'b> NewOrderSingleEncoder<'b> {
 
     /// Field `OrderQty`, id 38, to be written member by member.
     #[inline]
-    pub fn order_qty(&mut self) -> Decimal64Encoder<'_> {
-        Decimal64Encoder { bytes: window_mut(self.block, 49, 57) }
+    pub fn order_qty(&mut self) -> Quantity64Encoder<'_> {
+        Quantity64Encoder { bytes: window_mut(self.block, 49, 57) }
     }
 
     /// Field `Price`, id 44, to be written member by member.
@@ -989,8 +1026,8 @@ impl<'a> OrderCancelRequestDecoder<'a> {
 
     /// Field `OrderQty`, id 38.
     #[inline]
-    pub fn order_qty(&self) -> Decimal64Decoder<'a> {
-        Decimal64Decoder { bytes: window(self.block, 87, 95), version: self.version }
+    pub fn order_qty(&self) -> Quantity64Decoder<'a> {
+        Quantity64Decoder { bytes: window(self.block, 87, 95), version: self.version }
     }
 
 }
@@ -1020,7 +1057,6 @@ impl<'b> OrderCancelRequestEncoder<'b> {
     #[inline]
     fn clear(block: &mut [u8; 95]) {
         block.fill(0);
-        put_items(block, 87, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
     }
 
     /// Write what lies before a group or data empty.
@@ -1090,8 +1126,8 @@ impl<'b> OrderCancelRequestEncoder<'b> {
 
     /// Field `OrderQty`, id 38, to be written member by member.
     #[inline]
-    pub fn order_qty(&mut self) -> Decimal64Encoder<'_> {
-        Decimal64Encoder { bytes: window_mut(self.block, 87, 95) }
+    pub fn order_qty(&mut self) -> Quantity64Encoder<'_> {
+        Quantity64Encoder { bytes: window_mut(self.block, 87, 95) }
     }
 
     /// Write what is left empty, and return the message's length in bytes.
@@ -1210,8 +1246,8 @@ impl<'a> OrderCancelReplaceRequestDecoder<'a> {
 
     /// Field `OrderQty`, id 38.
     #[inline]
-    pub fn order_qty(&self) -> Decimal64Decoder<'a> {
-        Decimal64Decoder { bytes: window(self.block, 89, 97), version: self.version }
+    pub fn order_qty(&self) -> Quantity64Decoder<'a> {
+        Quantity64Decoder { bytes: window(self.block, 89, 97), version: self.version }
     }
 
     /// Field `Price`, id 44.
@@ -1260,7 +1296,6 @@ impl<'b> OrderCancelReplaceRequestEncoder<'b> {
     #[inline]
     fn clear(block: &mut [u8; 121]) {
         block.fill(0);
-        put_items(block, 89, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 97, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 105, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 113, core::iter::repeat_n((18_446_744_073_709_551_615_u64).to_le_bytes(), 1));
@@ -1347,8 +1382,8 @@ impl<'b> OrderCancelReplaceRequestEncoder<'b> {
 
     /// Field `OrderQty`, id 38, to be written member by member.
     #[inline]
-    pub fn order_qty(&mut self) -> Decimal64Encoder<'_> {
-        Decimal64Encoder { bytes: window_mut(self.block, 89, 97) }
+    pub fn order_qty(&mut self) -> Quantity64Encoder<'_> {
+        Quantity64Encoder { bytes: window_mut(self.block, 89, 97) }
     }
 
     /// Field `Price`, id 44, to be written member by member.
@@ -1510,8 +1545,8 @@ impl<'a> ExecutionReportDecoder<'a> {
 
     /// Field `OrderQty`, id 38.
     #[inline]
-    pub fn order_qty(&self) -> Decimal64Decoder<'a> {
-        Decimal64Decoder { bytes: window(self.block, 111, 119), version: self.version }
+    pub fn order_qty(&self) -> Quantity64Decoder<'a> {
+        Quantity64Decoder { bytes: window(self.block, 111, 119), version: self.version }
     }
 
     /// Field `Price`, id 44.
@@ -1534,14 +1569,14 @@ impl<'a> ExecutionReportDecoder<'a> {
 
     /// Field `LeavesQty`, id 151.
     #[inline]
-    pub fn leaves_qty(&self) -> Decimal64Decoder<'a> {
-        Decimal64Decoder { bytes: window(self.block, 143, 151), version: self.version }
+    pub fn leaves_qty(&self) -> Quantity64Decoder<'a> {
+        Quantity64Decoder { bytes: window(self.block, 143, 151), version: self.version }
     }
 
     /// Field `CumQty`, id 14.
     #[inline]
-    pub fn cum_qty(&self) -> Decimal64Decoder<'a> {
-        Decimal64Decoder { bytes: window(self.block, 151, 159), version: self.version }
+    pub fn cum_qty(&self) -> Quantity64Decoder<'a> {
+        Quantity64Decoder { bytes: window(self.block, 151, 159), version: self.version }
     }
 
     /// Field `AvgPx`, id 6.
@@ -1583,12 +1618,9 @@ impl<'b> ExecutionReportEncoder<'b> {
     #[inline]
     fn clear(block: &mut [u8; 167]) {
         block.fill(0);
-        put_items(block, 111, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 119, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 127, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 135, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
-        put_items(block, 143, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
-        put_items(block, 151, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
         put_items(block, 159, core::iter::repeat_n((9_223_372_036_854_775_807_i64).to_le_bytes(), 1));
     }
 
@@ -1700,8 +1732,8 @@ impl<'b> ExecutionReportEncoder<'b> {
 
     /// Field `OrderQty`, id 38, to be written member by member.
     #[inline]
-    pub fn order_qty(&mut self) -> Decimal64Encoder<'_> {
-        Decimal64Encoder { bytes: window_mut(self.block, 111, 119) }
+    pub fn order_qty(&mut self) -> Quantity64Encoder<'_> {
+        Quantity64Encoder { bytes: window_mut(self.block, 111, 119) }
     }
 
     /// Field `Price`, id 44, to be written member by member.
@@ -1724,14 +1756,14 @@ impl<'b> ExecutionReportEncoder<'b> {
 
     /// Field `LeavesQty`, id 151, to be written member by member.
     #[inline]
-    pub fn leaves_qty(&mut self) -> Decimal64Encoder<'_> {
-        Decimal64Encoder { bytes: window_mut(self.block, 143, 151) }
+    pub fn leaves_qty(&mut self) -> Quantity64Encoder<'_> {
+        Quantity64Encoder { bytes: window_mut(self.block, 143, 151) }
     }
 
     /// Field `CumQty`, id 14, to be written member by member.
     #[inline]
-    pub fn cum_qty(&mut self) -> Decimal64Encoder<'_> {
-        Decimal64Encoder { bytes: window_mut(self.block, 151, 159) }
+    pub fn cum_qty(&mut self) -> Quantity64Encoder<'_> {
+        Quantity64Encoder { bytes: window_mut(self.block, 151, 159) }
     }
 
     /// Field `AvgPx`, id 6, to be written member by member.

@@ -133,7 +133,10 @@ fn replace(directory: &SegmentDirectory, name: &SegmentName, kind: Kind, ready: 
     if is_stale(directory, name, kind) {
         directory.unlink(name)?;
     }
-    ready.give_name()
+    ready.give_name().map_err(|error| match error {
+        Error::AlreadyExists { name } => Error::NotStale { name, kind: kind.name },
+        other => other,
+    })
 }
 
 /// What cannot be opened is somebody else's matter, never stale.

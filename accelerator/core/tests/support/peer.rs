@@ -5,6 +5,7 @@ use std::io::{Write, stdin, stdout};
 use std::time::Duration;
 
 use relay_accel_core::Error;
+use relay_accel_core::broadcast::SharedBroadcast;
 use relay_accel_core::memory::{SegmentDirectory, SegmentName, SegmentOptions};
 use relay_accel_core::ring::{
     CreateOptions, FrameConsumer, FrameProducer, Geometry, IpcChannel, Refusal, SharedMpscRing, SharedRing,
@@ -48,6 +49,16 @@ fn main() -> Result<(), Error> {
             let mut claim = producer.claim(1, 40).expect("room");
             claim.put(3, b"half of it");
             stop_here()
+        }
+        "broadcast-write" => {
+            let mut transmitter = SharedBroadcast::open(&directory, &name, options)?.transmitter()?;
+            let mut bytes = vec![0; transmitter.payload_length_max()];
+            say("ready");
+            for n in number.. {
+                bytes.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&n.to_le_bytes()));
+                transmitter.transmit(1, &bytes).expect("a record");
+            }
+            unreachable!("numbers do not end")
         }
         role => panic!("unknown role {role}"),
     }
