@@ -11,10 +11,13 @@ trap 'rm -rf "$said"' EXIT
 # What a shell starts in the background ignores Ctrl-C, and so would all that it starts. A session of its own: told by the
 # terminal and by this script, a lane would hear it twice, and the second one cuts short how it ends its brokers.
 lane() { exec env --default-signal=INT setsid "$pytest" "$@"; }
-(lane "$@" tests/unit tests/tidy tests/conformance >"$said/pure" 2>&1) &
+# What takes little of Java goes beside the units, so that the three end at about the same time.
+light="tests/integration/relay tests/integration/relay_accel tests/integration/simulation tests/integration/tables"
+ignored=$(printf ' --ignore=%s' $light tests/integration/spark_jobs tests/integration/live tests/integration/benchmarks)
+# Split into words on purpose.
+(lane "$@" tests/unit tests/tidy tests/conformance $light >"$said/pure" 2>&1) &
 pure=$!
-(lane "$@" tests/integration --ignore=tests/integration/spark_jobs --ignore=tests/integration/live \
-    --ignore=tests/integration/benchmarks >"$said/parts" 2>&1) &
+(lane "$@" tests/integration $ignored >"$said/parts" 2>&1) &
 parts=$!
 trap 'kill -INT "$pure" "$parts" 2>/dev/null; wait "$pure" "$parts"; exit 130' HUP INT TERM
 failed=0

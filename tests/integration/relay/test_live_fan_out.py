@@ -121,6 +121,7 @@ def test_only_ticks_gaps_and_beats_of_their_own_topic_pass_the_fast_path(gateway
         upstream.socket.send_multipart(frames)
     upstream.socket.send_multipart([BTC, *tick(2)])
     assert listener.recv_multipart() == [BTC, *tick(2)]
+    wait_until(lambda: gateway.counters().get("fast_path.forwarded"), what="the message to be counted")
     assert gateway.counters()["fast_path.forwarded"] == 1
 
 

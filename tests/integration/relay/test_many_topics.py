@@ -74,4 +74,5 @@ def test_a_publisher_that_comes_late_is_told_of_every_topic_that_is_held(gateway
     early.wait()
     late = Publisher(gateway.socket(zmq.XPUB, connect="fast_path"))
     late.wait()
-    assert gateway.counters()["topics.upstream"] >= COUNT
+    # The gateway's loop counts them when it has a moment, a few times a second.
+    wait_until(lambda: gateway.counters()["topics.upstream"] >= COUNT, what=f"{COUNT} topics to be counted")

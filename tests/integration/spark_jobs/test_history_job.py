@@ -68,7 +68,7 @@ def test_poison_goes_to_quarantine_kills_lose_and_double_nothing_and_hints_are_s
         prices = [int(row["close"] * 100) for row in rows(job, "ohlc")]
         assert (prices.count(999), prices.count(998)) == (1, 0)
         assert len(rows(job, "tick_bars")) == 3
-        assert job.counters()["history.tick_bars.refused"] == 1
+        wait_until(lambda: job.counters().get("history.tick_bars.refused") == 1, what="the refusal to be counted")
         wait_until(lambda: len(rows(job, "coverage")) == 3, what="coverage", deadline_s=60)
         assert len(rows(job, "quarantine")) == 2
         covered = job.lake().coverage(BTC, 60, within=EVERYTHING)
