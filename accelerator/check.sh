@@ -17,6 +17,11 @@ cargo build --quiet --locked -p relay-accel-capi
 if [ -z "${MARKET_RELAY_QUICK_CHECK:-}" ]; then
     CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 RUSTFLAGS="--cfg loom" \
         CARGO_TARGET_DIR=target/loom cargo test --quiet --locked --release -p relay-accel-core --lib models
+    if RUSTUP_AUTO_INSTALL=0 rustc +nightly --version >/dev/null 2>&1; then
+        sh sanitize.sh
+    else
+        echo "no nightly toolchain: the address and the thread sanitizer were left out; rustup toolchain install nightly"
+    fi
 fi
 if [ -n "$(ls python/relay_accel/_native*.so 2>/dev/null)" ]; then
     (cd python && "$bin/python" -m mypy.stubtest relay_accel --allowlist ../stubtest.txt --ignore-unused-allowlist)
