@@ -36,7 +36,8 @@ _BODY = encode(
 _TOPIC = b"BTC/USDT.BINANCE|tick"
 _BEAT = (b"HEARTBEAT:MANAGER", *encode(market_pb2.Heartbeat(source=market_pb2.Heartbeat.MANAGER)))
 """Without it the relay takes the publisher's side for dead and connects anew, which loses messages."""
-_WAYS = ("libzmq proxy", "relay, publisher side", "relay, fast path")
+_WAYS = ("libzmq proxy", "relay, publisher side", "relay, fast path", "relay, fast path in Python")
+"""The last one without the accelerator: every message passes a loop in Python."""
 
 
 def run(*, quick: bool) -> Report:
@@ -112,7 +113,7 @@ def _chain(
     forwarder = (
         peer("proxy", addresses["fast_path"], addresses["subscribe"], folder=folder)
         if way == "libzmq proxy"
-        else gateway(addresses, folder=folder, client_queue_max=_QUEUE_MAX)
+        else gateway(addresses, folder=folder, client_queue_max=_QUEUE_MAX, with_accelerator=not way.endswith("Python"))
     )
     sink = peer("sink", addresses["subscribe"], report_at, _TOPIC.decode(), str(subscribers), folder=folder)
     try:

@@ -68,12 +68,17 @@ def peer(name: str, *arguments: str, folder: Path) -> contextlib.AbstractContext
 
 
 @contextlib.contextmanager
-def gateway(addresses: Mapping[str, str], *, folder: Path, **settings: object) -> Iterator[psutil.Process]:
+def gateway(
+    addresses: Mapping[str, str], *, folder: Path, with_accelerator: bool = True, **settings: object
+) -> Iterator[psutil.Process]:
     """Run a gateway process; ``addresses`` by the setting's name without ``_endpoint``."""
     status_port = endpoint().rpartition(":")[2]
     environment = {f"RELAY_GATEWAY_{name.upper()}_ENDPOINT": address for name, address in addresses.items()}
     environment |= {f"RELAY_GATEWAY_{name.upper()}": str(value) for name, value in settings.items()}
     environment["RELAY_GATEWAY_STATUS_PORT"] = status_port
+    if not with_accelerator:
+        (folder / "relay_accel.py").write_text('raise ImportError("left out to be measured without it")\n')
+        environment["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     with running([*RELAY, "gateway"], log=folder / "gateway.log", environment=environment) as process:
         wait_for(lambda: _healthy(status_port), what="the gateway")
         yield process

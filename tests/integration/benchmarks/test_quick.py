@@ -23,7 +23,7 @@ needs_cargo = pytest.mark.skipif(not shutil.which("cargo"), reason="no cargo: th
     ("name", "cases", "ratio"),
     [
         pytest.param("submit_ack", 6, "p50_to_echo_1_in_flight", marks=pytest.mark.soak),
-        ("fan_out", 6, "cpu_fast_path_1_subscribers_to_proxy"),
+        ("fan_out", 8, "cpu_fast_path_1_subscribers_to_proxy"),
         pytest.param("fan_out_local", 8, "relay sleeps, p50 of shared memory, asleep to tcp", marks=pytest.mark.soak),
         pytest.param("churn", 10, "proxy_rate_to_relay_subscribing_200_topics", marks=pytest.mark.soak),
         ("decode_merge", 2, "decode_to_parquet_write"),
