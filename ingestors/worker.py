@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from ingestors.clock import Clock
 from ingestors.engine.job_state import CancelJob, Exit, JobKey, JobResult, Send, SetRateLimit, SlotCommand, StartJob
+from ingestors.engine.logged_mark import Logged
 from ingestors.engine.slots import SlotEngine
 from ingestors.exchanges.exchange import Exchange
 from ingestors.job_runner import BannedError, JobRunner
@@ -173,8 +174,8 @@ class Worker:
         def progress(rows: int, covered: tuple[Range, ...], newest_ns: int) -> None:
             self._engine.on_progress(key, rows=rows, covered=covered, last_event_ns=newest_ns)
 
-        def live_progress(ticks: int, newest_ns: int, last_logged: str) -> None:
-            self._engine.on_progress(key, rows=ticks, last_event_ns=newest_ns, last_logged=last_logged)
+        def live_progress(ticks: int, newest_ns: int, logged: Logged) -> None:
+            self._engine.on_progress(key, rows=ticks, last_event_ns=newest_ns, logged=logged)
 
         try:
             if request.type == work_pb2.DataRequest.REALTIME_TICKS and self._desk is not None:

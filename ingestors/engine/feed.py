@@ -23,6 +23,7 @@ from ingestors.engine.feed_values import LiveTrade, LostCause, Proof
 __all__ = ["FeedEngine"]
 
 _DAY_NS = 86_400_000_000_000
+_CLOCK_STEP_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,14 @@ class FeedEngine:
 
     Args:
         resume_after: highest id that earlier attempts settled; None for a ticker's first attempt.
+        resumed_ns: exchange time of that trade, or of one before it; 0 where it is not known.
         rules: bounds.
         count: called with a counter's name and an amount.
     """
 
-    def __init__(self, *, resume_after: int | None, rules: FeedRules, count: Callable[[str, int], None]) -> None:
+    def __init__(
+        self, *, resume_after: int | None, resumed_ns: int = 0, rules: FeedRules, count: Callable[[str, int], None]
+    ) -> None:
         self._rules, self._count = rules, count
         self._is_begun = resume_after is not None
         self._next = 0 if resume_after is None else resume_after + 1
@@ -53,8 +57,9 @@ class FeedEngine:
         self._interrupted: _Interruption | None = None
         self._look_due_ns: int | None = None
         self._is_looking = False
-        self._newest_ns = 0
+        self._newest_ns = resumed_ns
         self._reached_ns = 0
+        self._believed: tuple[int, int] | None = None
         self.state = FeedState.CONNECTING
 
     @property
@@ -122,10 +127,19 @@ class FeedEngine:
             self._proof = proof, now_ns
         return []
 
-    def on_alive(self, wall_ns: int) -> None:
-        """A frame came on the ticker's connection: whatever was traded well before it has come too."""
-        if self.state is FeedState.UP and self._interrupted is None and not self._held:
-            self._reached_ns = max(self._reached_ns, wall_ns - self._rules.quiet_ns)
+    def on_alive(self, wall_ns: int, now_ns: int) -> None:
+        """A frame came on the ticker's connection: whatever was traded well before it has come too.
+
+        The wall clock may be set; it is believed to go twice as fast as time passes, and no faster: what is said once
+        to have been reached ends bars for ever.
+        """
+        if wall_ns <= 0 or self.state is not FeedState.UP or self._interrupted is not None or self._held:
+            return
+        if self._believed is not None:
+            believed_ns, at_ns = self._believed
+            wall_ns = min(wall_ns, believed_ns + 2 * (now_ns - at_ns) + _CLOCK_STEP_NS)
+        self._believed = wall_ns, now_ns
+        self._reached_ns = max(self._reached_ns, wall_ns - self._rules.quiet_ns)
 
     def on_connected(self, now_ns: int) -> list[FeedCommand]:
         """The ticker is subscribed; if it stays silent, the exchange is asked what was missed."""

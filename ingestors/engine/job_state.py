@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
+from ingestors.engine.logged_mark import NOT_LOGGED, Logged
 from relay.protocol.ranges import Range
 from relay.protocol.v1 import work_pb2
 
@@ -79,7 +80,7 @@ class RunningJob:
         lease_until_ns: when writing stops unless the broker is heard.
         beat_ns, proven_beat_ns: the newest heartbeat, and the one before it.
         rows, covered: what the log has acknowledged.
-        last_logged: of a realtime job, the id up to which everything is logged or given up.
+        logged: of a realtime job, up to where everything is logged or given up.
     """
 
     slot_id: int
@@ -92,7 +93,7 @@ class RunningJob:
     covered: tuple[Range, ...] = ()
     last_event_ns: int = 0
     is_realtime: bool = False
-    last_logged: str = ""
+    logged: Logged = NOT_LOGGED
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
+from typing import NamedTuple
 
-__all__ = ["LoggedMark"]
+__all__ = ["NOT_LOGGED", "Logged", "LoggedMark"]
+
+_TIMES_MAX = 65_536
+
+
+class Logged(NamedTuple):
+    """The mark as the next attempt is told of it.
+
+    Attributes:
+        trade_id: everything up to it is in the log or given up; empty while nothing is known.
+        time_ns: exchange time of that trade, or of one before it; 0 where it is not known.
+    """
+
+    trade_id: str = ""
+    time_ns: int = 0
+
+
+NOT_LOGGED = Logged()
 
 
 class LoggedMark:
@@ -12,16 +31,31 @@ class LoggedMark:
 
     Args:
         base: everything up to here is settled already; None until the first trade says where it begins.
+        time_ns: exchange time of that trade; 0 where it is not known.
     """
 
-    def __init__(self, base: int | None = None) -> None:
-        self._base = base
+    def __init__(self, base: int | None = None, time_ns: int = 0) -> None:
+        self._base, self._time_ns = base, time_ns
+        self._times: deque[tuple[int, int]] = deque(maxlen=_TIMES_MAX)
         self._spans: list[list[int]] = []
 
     @property
     def number(self) -> int | None:
         """The mark; None while nothing is known."""
         return self._base
+
+    @property
+    def logged(self) -> Logged:
+        """The mark and its time."""
+        if self._base is None:
+            return NOT_LOGGED
+        while self._times and self._times[0][0] <= self._base:
+            self._time_ns = max(self._time_ns, self._times.popleft()[1])
+        return Logged(str(self._base), self._time_ns)
+
+    def saw(self, number: int, time_ns: int) -> None:
+        """Remember the time of a trade; ascending."""
+        self._times.append((number, time_ns))
 
     def begin(self, base: int) -> None:
         """Say where the ids begin; only the first call counts."""

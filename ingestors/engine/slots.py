@@ -26,6 +26,7 @@ from ingestors.engine.job_state import (
     SlotCommand,
     StartJob,
 )
+from ingestors.engine.logged_mark import NOT_LOGGED, Logged
 from ingestors.engine.slot_table import SlotTable
 from relay.protocol.codes import ErrorCode
 from relay.protocol.periods import NANOSECONDS
@@ -118,13 +119,13 @@ class SlotEngine:
         return []
 
     def on_progress(
-        self, key: JobKey, *, rows: int, covered: Iterable[Range] = (), last_event_ns: int, last_logged: str = ""
+        self, key: JobKey, *, rows: int, covered: Iterable[Range] = (), last_event_ns: int, logged: Logged = NOT_LOGGED
     ) -> None:
         """Take what the log has acknowledged of a job; ``last_event_ns`` is the newest bar's or trade's time."""
         job = self._jobs.get(key)
         if job is not None:
             job.rows, job.covered, job.last_event_ns = rows, tuple(covered), last_event_ns
-            job.last_logged = last_logged
+            job.logged = logged
 
     def on_finished(self, key: JobKey, result: JobResult, now_ns: int) -> list[SlotCommand]:
         """Take the end of a job: all its records are acknowledged, or it stopped without writing on."""
@@ -182,7 +183,7 @@ class SlotEngine:
         lease_ns = (request.lease_ms or _LEASE_DEFAULT_MS) * _MILLISECOND_NS
         job = RunningJob(slot.slot_id, slot.exchange, lease_ns, now_ns + lease_ns, now_ns, now_ns)
         job.is_realtime = slot.is_realtime
-        job.last_logged = request.realtime.resume_after_trade_id
+        job.logged = Logged(request.realtime.resume_after_trade_id, request.realtime.resume_after_time)
         self._jobs[key] = job
         self.counts.started += 1
         return [StartJob(key, request)]
@@ -262,7 +263,8 @@ class SlotEngine:
                 progress_rows=job.rows,
                 last_event_at=job.last_event_ns,
                 covered=to_wire(job.covered),
-                last_logged_trade_id=job.last_logged,
+                last_logged_trade_id=job.logged.trade_id,
+                last_logged_time=job.logged.time_ns,
             )
             commands.append(Send(beat))
         return commands

@@ -16,6 +16,7 @@ from ingestors.engine.feed_commands import FeedRules
 from ingestors.engine.feed_records import FeedRecords
 from ingestors.engine.feed_values import Refused, SocketEvent
 from ingestors.engine.job_state import JobResult
+from ingestors.engine.logged_mark import Logged, LoggedMark
 from ingestors.engine.values import Listing
 from ingestors.live.feed_runtime import FeedOutlets, FeedRuntime, TradeFiller
 from ingestors.live.spill import LogEntry
@@ -33,7 +34,7 @@ _BEAT_PHASE_NS = 100_000_000
 """Beats go out so long after each full second: bars end at full seconds, and wait for the beat behind their end."""
 _FLUSH_TURNS_MAX = 200
 
-LiveProgress = Callable[[int, int, str], None]
+LiveProgress = Callable[[int, int, Logged], None]
 """Called with emitted trades, the newest exchange time, and the highest settled id as text."""
 
 
@@ -143,8 +144,7 @@ class LiveDesk:
             feed.start()
             market.connections.add(listing)
             while not refused.done():
-                mark = feed.logged_number
-                progress(feed.emitted, feed.newest_ns, "" if mark is None else str(mark))
+                progress(feed.emitted, feed.newest_ns, feed.logged)
                 feed.on_alive(market.connections.alive_ns(ticker))
                 feed.beat()
                 await asyncio.wait([refused], timeout=_until_beat_ns(self._clock.wall_ns()) / 1e9)
@@ -169,14 +169,15 @@ class LiveDesk:
     def _new_feed(self, listing: Listing, market: LiveMarket, request: work_pb2.DataRequest) -> FeedRuntime:
         text = request.realtime.resume_after_trade_id
         resume_after = int(text) if text.isascii() and text.isdigit() else None
+        resumed_ns = request.realtime.resume_after_time
         counters = self._outlets.counters
         return FeedRuntime(
             listing=listing,
-            engine=FeedEngine(resume_after=resume_after, rules=self._rules, count=counters.add),
+            engine=FeedEngine(resume_after=resume_after, resumed_ns=resumed_ns, rules=self._rules, count=counters.add),
             records=FeedRecords(request.ticker, self._source_id, self._outlets.stamper.epoch, request.attempt),
             outlets=self._outlets,
             filler=market.filler,
-            resume_after=resume_after,
+            mark=LoggedMark(resume_after, resumed_ns),
         )
 
     async def _settle(self, feed: FeedRuntime, progress: LiveProgress) -> None:
@@ -186,8 +187,7 @@ class LiveDesk:
             if not self._outlets.forwarder.outstanding:
                 break
             await self._clock.sleep_ns(_TURN_NS)
-        mark = feed.logged_number
-        progress(feed.emitted, feed.newest_ns, "" if mark is None else str(mark))
+        progress(feed.emitted, feed.newest_ns, feed.logged)
 
     async def _turns(self) -> None:
         """Every few milliseconds: acknowledgements, what waits for the log, and what is due in feeds."""

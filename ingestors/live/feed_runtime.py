@@ -23,7 +23,7 @@ from ingestors.engine.feed_values import (
     SocketEvent,
     Trades,
 )
-from ingestors.engine.logged_mark import LoggedMark
+from ingestors.engine.logged_mark import Logged, LoggedMark
 from ingestors.engine.outcomes import ExchangeError, OutcomeKind
 from ingestors.engine.values import Listing
 from ingestors.live.forwarder import LogForwarder
@@ -84,7 +84,7 @@ class FeedRuntime:
         records: encodes what it says.
         outlets: shared.
         filler: REST side of its exchange.
-        resume_after: where the engine resumed, None for a first attempt.
+        mark: begins where the engine resumed; without a number for a first attempt.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class FeedRuntime:
         records: FeedRecords,
         outlets: FeedOutlets,
         filler: TradeFiller,
-        resume_after: int | None,
+        mark: LoggedMark,
     ) -> None:
         self._listing, self._engine, self._records = listing, engine, records
         self._outlets, self._filler = outlets, filler
-        self._mark = LoggedMark(resume_after)
+        self._mark = mark
         self._key = records.ticker.encode()
         self._tick_topic, self._gap_topic, self._beat_topic = (
             market_topic(records.ticker, kind).encode() for kind in ("tick", "gap", "heartbeat")
@@ -110,9 +110,9 @@ class FeedRuntime:
         self.newest_ns = 0
 
     @property
-    def logged_number(self) -> int | None:
-        """Highest id up to which everything is in the log or given up."""
-        return self._mark.number
+    def logged(self) -> Logged:
+        """Up to where everything is in the log or given up."""
+        return self._mark.logged
 
     def start(self) -> None:
         """Begin, before the first beat."""
@@ -139,7 +139,7 @@ class FeedRuntime:
 
     def on_alive(self, wall_ns: int) -> None:
         """A frame came on the ticker's connection."""
-        self._engine.on_alive(wall_ns)
+        self._engine.on_alive(wall_ns, self._outlets.monotonic_ns())
 
     def on_tick(self, now_ns: int) -> None:
         """Do what is due."""
@@ -187,6 +187,8 @@ class FeedRuntime:
         for trade in command.trades:
             number = trade.number
             stamped = self._publish(topic, records.tick(trade, is_backfill=command.is_backfill))
+            if not command.is_backfill:
+                self._mark.saw(number, trade.time_ns)
             if not self._log(stamped, number, number):
                 self._drop(trade)
         self.emitted += len(command.trades)

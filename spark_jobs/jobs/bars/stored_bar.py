@@ -75,7 +75,6 @@ def gap_book_of(gaps: pa.Table) -> GapBook:
     """Return what the rows of a ticker's ``market.gaps``, in the order of the log, say together."""
     book = GapBook()
     for row in gaps.select(["state", "first_number", "last_number", "from_ns", "to_ns"]).to_pylist():
-        book.begin(row["from_ns"])
         book.take(
             GapNotice(GapState(row["state"]), row["first_number"], row["last_number"], row["from_ns"], row["to_ns"])
         )

@@ -12,6 +12,7 @@ import pyarrow as pa
 from relay.errors import PeerError
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import EnvelopeError, decode_record
+from relay.protocol.periods import NANOSECONDS
 from relay.protocol.scaled import INT64_MAX, STORED_DECIMALS
 from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TIME_NS_MAX
@@ -20,10 +21,12 @@ from relay.tables.schema import GAPS_COLUMNS, QUARANTINE_COLUMNS, TICKS_COLUMNS
 from spark_jobs.jobs.records import Record, quarantine_row, records_of
 from spark_jobs.jobs.stored_numbers import stored_numbers_of_units
 
-__all__ = ["DecodedTicks", "check_tick", "decode_ticks", "trade_number"]
+__all__ = ["AHEAD_NS_MAX", "DecodedTicks", "check_tick", "decode_ticks", "trade_number"]
 
 _TIME_NS_MIN = 473_385_600_000_000_000
 """1985: nothing was traded on any exchange we know before."""
+AHEAD_NS_MAX = 600 * NANOSECONDS
+"""So far an exchange's clock may be ahead of an ingestor's; a trade of far ahead would hold up all bars before it."""
 _TICKERS_MAX = 65_536
 
 _TICK_NAMES = (
@@ -98,6 +101,9 @@ def check_tick(tick: market_pb2.Tick, key: bytes) -> int:
         raise ValueError(f"expected price and amount above zero, got {tick.price} and {tick.amount}")
     if not _TIME_NS_MIN <= tick.timestamp <= TIME_NS_MAX:
         raise ValueError(f"expected a time between 1985 and 2100, got {tick.timestamp} ns")
+    published_ns = tick.stamp.published_at
+    if published_ns and tick.timestamp > published_ns + AHEAD_NS_MAX:
+        raise ValueError(f"expected a trade before it was published at {published_ns} ns, got {tick.timestamp} ns")
     if tick.price_decimals > STORED_DECIMALS or tick.amount_decimals > STORED_DECIMALS:
         raise ValueError(
             f"expected at most {STORED_DECIMALS} decimals, got {tick.price_decimals} {tick.amount_decimals}"

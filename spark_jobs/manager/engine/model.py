@@ -205,6 +205,7 @@ class RealtimeJob:
     Attributes:
         attempt: of the newest dispatch; grows for ever, so that an older one's beats are known as such.
         resume_after: highest trade id up to which everything is in the log or given up; empty before the first.
+        resume_after_ns: exchange time of that trade, or of one before it; 0 where it is not known.
         failures: attempts in a row that ended without a beat of progress.
         not_before_ns: the next attempt starts no earlier.
     """
@@ -216,6 +217,7 @@ class RealtimeJob:
     state: RealtimeState = RealtimeState.IDLE
     attempt: int = 0
     resume_after: str = ""
+    resume_after_ns: int = 0
     failures: int = 0
     not_before_ns: int = 0
     changed_ns: int = 0

@@ -145,6 +145,7 @@ class RealtimeBook:
         )
         if job.resume_after:
             message.realtime.resume_after_trade_id = job.resume_after
+            message.realtime.resume_after_time = job.resume_after_ns
         return SendWork(lease.route, message, job.job_id, lease.attempt)
 
     def heard(self, message: work_pb2.WorkHeartbeat, route: Route, *, now_ns: int) -> list[Command]:
@@ -158,7 +159,9 @@ class RealtimeBook:
         resume_after = _later_id(job.resume_after, message.last_logged_trade_id)
         if resume_after == job.resume_after and not job.failures:
             return again
-        return [self._save(replace(job, resume_after=resume_after, failures=0)), *again]
+        after_ns = job.resume_after_ns if resume_after == job.resume_after else message.last_logged_time
+        saved = replace(job, resume_after=resume_after, resume_after_ns=after_ns, failures=0)
+        return [self._save(saved), *again]
 
     def completed(self, message: work_pb2.WorkComplete, *, now_ns: int) -> list[Command]:
         """An attempt ended by its worker's word: it was stopped, or the exchange refused the ticker."""

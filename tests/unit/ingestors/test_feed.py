@@ -42,9 +42,10 @@ class Counts(Counter[str]):
         self[name] += amount
 
 
-def engine(resume_after: int | None = None, **rules: int) -> tuple[FeedEngine, Counts]:
+def engine(resume_after: int | None = None, *, resumed_ns: int = 0, **rules: int) -> tuple[FeedEngine, Counts]:
     counts = Counts()
-    return FeedEngine(resume_after=resume_after, rules=FeedRules(**rules), count=counts.add), counts
+    made = FeedEngine(resume_after=resume_after, resumed_ns=resumed_ns, rules=FeedRules(**rules), count=counts.add)
+    return made, counts
 
 
 def begun(*numbers: int) -> tuple[FeedEngine, Counts]:
@@ -189,13 +190,13 @@ def test_a_proof_that_nothing_is_missing_moves_the_time_reached() -> None:
 def test_the_time_reached_never_passes_a_hole_that_is_not_declared() -> None:
     feed, _ = begun(1)
     feed.on_trades(trades([3]), 0)
-    feed.on_alive(T0 + 100 * SECOND)
+    feed.on_alive(T0 + 100 * SECOND, 100 * SECOND)
     assert feed.exchange_time_reached_ns == T0 + SECOND
     feed.on_tick(50 * MS)
-    feed.on_alive(T0 + 100 * SECOND)
+    feed.on_alive(T0 + 100 * SECOND, 100 * SECOND)
     assert feed.exchange_time_reached_ns == T0 + 95 * SECOND
     feed.on_interrupted(LostCause.DISCONNECT, SECOND)
-    feed.on_alive(T0 + 200 * SECOND)
+    feed.on_alive(T0 + 200 * SECOND, 200 * SECOND)
     assert feed.exchange_time_reached_ns == T0 + 95 * SECOND
 
 
@@ -340,3 +341,28 @@ def test_every_id_is_emitted_once_or_said_to_be_unfillable(
     assert run.feed.open_holes == 0
     live = [t.number for c in run.commands if isinstance(c, Emit) and not c.is_backfill for t in c.trades]
     assert live == sorted(live)
+
+
+def test_a_next_attempt_says_since_when_trades_may_be_missing() -> None:
+    feed, _ = engine(4, resumed_ns=trade(4).time_ns)
+    spans = [(c.first, c.last, c.from_ns, c.to_ns) for c in feed.start() if isinstance(c, EmitGap)]
+    assert spans == [(5, None, trade(4).time_ns, 0)]
+    feed.on_connected(0)
+    feed.on_trades(trades([8]), 0)
+    spans = [(c.first, c.last, c.from_ns, c.to_ns) for c in feed.on_tick(SECOND) if isinstance(c, EmitGap)]
+    assert spans == [(5, 7, trade(4).time_ns, trade(8).time_ns), (5, 4, trade(4).time_ns, trade(8).time_ns)]
+
+
+def test_a_clock_that_jumps_is_not_believed_at_once() -> None:
+    feed, _ = engine()
+    feed.on_connected(0)
+    feed.on_trades(trades([1]), 0)
+    hour, quiet = 3_600 * SECOND, FeedRules().quiet_ns
+    feed.on_alive(T0 + 10 * SECOND, 10 * SECOND)
+    feed.on_alive(T0 + 11 * SECOND + hour, 11 * SECOND)
+    assert feed.exchange_time_reached_ns == T0 + 13 * SECOND - quiet
+    feed.on_alive(T0 + 20 * SECOND, 20 * SECOND)
+    assert feed.exchange_time_reached_ns == T0 + 20 * SECOND - quiet
+    for second in range(21, 21 + 3_700):
+        feed.on_alive(T0 + second * SECOND + hour, second * SECOND)
+    assert feed.exchange_time_reached_ns == T0 + (20 + 3_700) * SECOND + hour - quiet, "a clock that was set for good"

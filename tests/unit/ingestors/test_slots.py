@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from ingestors.engine.job_state import CancelJob, ExchangeSlots, Exit, JobKey, JobResult, Send, SetRateLimit, StartJob
+from ingestors.engine.logged_mark import Logged
 from ingestors.engine.slots import SlotEngine
 from relay.protocol.periods import NANOSECONDS
 from relay.protocol.ranges import Range
@@ -320,19 +321,20 @@ def test_a_live_job_takes_a_live_slot_only() -> None:
 
 def test_a_live_heartbeat_says_up_to_which_trade_everything_is_logged() -> None:
     engine = _live_engine()
-    key = _live_started(engine, realtime=work_pb2.RealtimeParams(resume_after_trade_id="41"))
+    key = _live_started(engine, realtime=work_pb2.RealtimeParams(resume_after_trade_id="41", resume_after_time=40))
     (beat,) = _sent(engine.on_tick(5 * S), work_pb2.WorkHeartbeat)
-    assert beat.last_logged_trade_id == "41"
-    engine.on_progress(key, rows=9, last_event_ns=77, last_logged="50")
+    assert (beat.last_logged_trade_id, beat.last_logged_time) == ("41", 40)
+    engine.on_progress(key, rows=9, last_event_ns=77, logged=Logged("50", 70))
     (beat,) = _sent(engine.on_tick(10 * S), work_pb2.WorkHeartbeat)
-    assert (beat.last_logged_trade_id, beat.progress_rows, beat.last_event_at) == ("50", 9, 77)
+    assert (beat.last_logged_trade_id, beat.last_logged_time) == ("50", 70)
+    assert (beat.progress_rows, beat.last_event_at) == (9, 77)
 
 
 def test_a_drain_stops_live_jobs_at_once_and_hands_them_over_behind_their_mark() -> None:
     engine = _live_engine()
     key = _live_started(engine)
     assert CancelJob(key, "CANCELLED") in engine.drain(S, within_ns=3 * S)
-    engine.on_progress(key, rows=9, last_event_ns=77, last_logged="50")
+    engine.on_progress(key, rows=9, last_event_ns=77, logged=Logged("50", 70))
     commands = engine.on_finished(key, JobResult(False, 9, "CANCELLED"), 2 * S)
     (beat,), (reject,) = _sent(commands, work_pb2.WorkHeartbeat), _sent(commands, work_pb2.WorkReject)
     assert beat.last_logged_trade_id == "50"

@@ -33,8 +33,10 @@ class LiveWorld(World):
         self.run(self.work.assign(self.now_ns))
         return [c.message for c in self.sent[before:] if isinstance(c.message, work_pb2.DataRequest)]
 
-    def beat(self, data: work_pb2.DataRequest, logged: str = "") -> None:
-        self.tell(work_pb2.WorkHeartbeat(job_id=data.job_id, attempt=data.attempt, last_logged_trade_id=logged))
+    def beat(self, data: work_pb2.DataRequest, logged: str = "", time_ns: int = 0) -> None:
+        message = work_pb2.WorkHeartbeat(job_id=data.job_id, attempt=data.attempt)
+        message.last_logged_trade_id, message.last_logged_time = logged, time_ns
+        self.tell(message)
 
     def stops(self) -> list[str]:
         return [c.message.job_id for c in self.sent if isinstance(c.message, work_pb2.WorkStop)]
@@ -90,14 +92,14 @@ def test_a_lost_worker_hands_over_behind_what_the_log_has(world: LiveWorld) -> N
     world.want(BTC)
     world.slot()
     (first,) = world.started()
-    world.beat(first, "1000")
-    world.beat(first, "990")
+    world.beat(first, "1000", 10_000)
+    world.beat(first, "990", 9_900)
     world.slot(7, ingestor_id="two")
     world.pass_seconds(16)
     world.slot(7, ingestor_id="two")
     (second,) = world.started()
     assert (second.job_id, second.attempt) == (first.job_id, 2)
-    assert second.realtime.resume_after_trade_id == "1000"
+    assert (second.realtime.resume_after_trade_id, second.realtime.resume_after_time) == ("1000", 10_000)
     world.beat(first, "5000")
     assert world.stops() == [first.job_id]
     assert next(iter(world.realtime.jobs.values())).resume_after == "1000"
@@ -149,7 +151,7 @@ def test_a_restarted_manager_trusts_a_running_job_and_keeps_its_mark(world: Live
     (data,) = world.started()
     world.beat(data, "500")
     world.restart()
-    world.beat(data, "600")
+    world.beat(data, "600", 6_000)
     world.want(BTC)
     assert world.started() == []
     assert world.realtime.unserved() == []
@@ -157,6 +159,7 @@ def test_a_restarted_manager_trusts_a_running_job_and_keeps_its_mark(world: Live
     world.slot(5, ingestor_id="two")
     (again,) = world.started()
     assert (again.attempt, again.realtime.resume_after_trade_id) == (2, "600")
+    assert again.realtime.resume_after_time == 6_000
 
 
 def test_a_ticker_of_an_exchange_that_nobody_serves_waits_until_it_is_offered(world: LiveWorld) -> None:

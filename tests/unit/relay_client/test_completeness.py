@@ -33,6 +33,21 @@ def test_a_gap_without_an_end_is_closed_by_the_first_that_begins_at_or_before_it
     assert spans(said("OPEN", 5, None), said("FILLED", 6, 9)) == [("OPEN", 5, None)]
 
 
+def test_an_interruption_is_not_closed_by_a_hole_before_it_and_replaced_by_the_next() -> None:
+    interrupted = [said("OPEN", 4, 5, 10, 20), said("OPEN", 7, None, 30)]
+    assert spans(*interrupted, said("FILLED", 4, 5, 10, 20)) == [("OPEN", 7, None)]
+    assert spans(*interrupted, said("UNFILLABLE", 4, 4, 10, 20), said("FILLED", 4, 5, 10, 20)) == [
+        ("UNFILLABLE", 4, 4),
+        ("OPEN", 7, None),
+    ]
+    again = [*interrupted, said("OPEN", 4, None)]
+    assert [gap.from_ns for gap in fold_gaps(again) if gap.last is None] == [30]
+    assert spans(*again, said("FILLED", 4, 5)) == []
+    assert spans(*interrupted, said("OPEN", None, 99), said("UNFILLABLE", None, 99)) == [
+        ("UNFILLABLE", None, 99),
+    ]
+
+
 def test_what_will_never_come_stays_and_the_parts_that_came_do_not() -> None:
     words = [said("OPEN", 5, 9), said("UNFILLABLE", 7, 7), said("FILLED", 5, 9)]
     assert spans(*words) == [("UNFILLABLE", 7, 7)]

@@ -70,6 +70,7 @@ def test_a_market_whose_denominators_change_keeps_the_meaning_of_its_numbers() -
         tick(amount=-1),
         tick(timestamp=0),
         tick(timestamp=2**63),
+        tick(timestamp=T0 + 601 * 10**9, stamp=common_pb2.PublishStamp(published_at=T0)),
         tick(price_decimals=19),
         tick(trade_id="abc"),
         tick(trade_id="9" * 30),
@@ -88,6 +89,12 @@ def test_a_record_that_makes_no_sense_is_set_aside_and_the_others_go_on_case_115
     assert decoded.ticks["trade_number"].to_pylist() == [1, 2]
     (row,) = decoded.quarantine.to_pylist()
     assert (row["offset"], bool(row["detail"])) == (1, True)
+
+
+def test_an_exchange_whose_clock_is_a_little_ahead_is_heard() -> None:
+    ahead = tick(timestamp=T0 + 600 * 10**9, stamp=common_pb2.PublishStamp(published_at=T0))
+    decoded = decode_ticks(records(encode_record(ahead)), seen_at_us=1)
+    assert (len(decoded.ticks), len(decoded.quarantine)) == (1, 0)
 
 
 def test_beats_are_passed_over_and_gaps_keep_what_was_said() -> None:

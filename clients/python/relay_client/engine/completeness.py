@@ -6,7 +6,7 @@ Pure: rows in, a report out. The present state of a gap is what was said last (`
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from relay.protocol.ranges import Range, intersect, subtract, union
@@ -94,10 +94,13 @@ def fold_gaps(said: Iterable[KnownGap]) -> list[KnownGap]:
     for_ever: list[KnownGap] = []
     for word in said:
         if word.state == "OPEN":
-            if word not in open_gaps:
+            if word.last is None:
+                open_gaps = _interrupted(open_gaps, word)
+            elif word not in open_gaps:
                 open_gaps.append(word)
             continue
-        open_gaps = [gap for gap in open_gaps if not _closes(word, gap)]
+        is_of_hole = any(_is_part(word, gap) for gap in open_gaps)
+        open_gaps = [gap for gap in open_gaps if not _closes(word, gap, is_of_hole=is_of_hole)]
         if word.state == "UNFILLABLE":
             for_ever.append(word)
     return [*for_ever, *open_gaps]
@@ -133,12 +136,27 @@ def measure(ticker: str, span: Range, runs: Sequence[tuple[int, int]], gaps: Ite
     )
 
 
-def _closes(word: KnownGap, gap: KnownGap) -> bool:
-    if gap.first is None:
-        return word.first is None or (word.last is not None and gap.last is not None and word.last >= gap.last)
-    if word.first is None or word.first > gap.first:
-        return False
-    return gap.last is None or (word.last is not None and gap.last <= word.last)
+def _interrupted(open_gaps: list[KnownGap], word: KnownGap) -> list[KnownGap]:
+    """An interruption replaces the one before it: whoever opens it answers for everything from its first id on."""
+    behind = [gap.from_ns for gap in open_gaps if gap.last is None and _first(gap) >= _first(word)]
+    begun = replace(word, from_ns=min([word.from_ns or max(behind, default=0), *behind]))
+    return [*(gap for gap in open_gaps if gap.last is not None), begun]
+
+
+def _is_part(word: KnownGap, gap: KnownGap) -> bool:
+    """Whether a word is of a hole that is known: it says nothing of an interruption."""
+    return gap.last is not None and word.last is not None and 0 <= _first(gap) <= _first(word) <= word.last <= gap.last
+
+
+def _closes(word: KnownGap, gap: KnownGap, *, is_of_hole: bool) -> bool:
+    if gap.last is None:
+        return _first(word) == _first(gap) or (_first(word) <= _first(gap) and not is_of_hole)
+    return _first(word) <= _first(gap) and word.last is not None and gap.last <= word.last
+
+
+def _first(gap: KnownGap) -> int:
+    """One without a first id begins before all."""
+    return -1 if gap.first is None else gap.first
 
 
 def _began_ns(span: Range, runs: Sequence[tuple[int, int]], gaps: Sequence[KnownGap]) -> int:

@@ -20,33 +20,71 @@ class _OpenGap(msgspec.Struct, frozen=True):
 
 
 class GapBook(msgspec.Struct):
-    """Takes notices in the order of the log; times are inclusive: the trades around a hole stand at its ends."""
+    """Takes notices in the order of the log; times are inclusive: the trades around a hole stand at its ends.
+
+    A notice without a begin in time (0: an attempt that knows no trade before its own) begins at the newest trade that
+    is known here.
+    """
 
     open: list[_OpenGap] = msgspec.field(default_factory=list)
     lost: list[tuple[int, int]] = msgspec.field(default_factory=list)
     known_from_ns: int = 0
     """Before it nothing of the ticker is known; 0 until something is."""
+    newest_ns: int = 0
+    """Of the newest trade that was seen or stands at an end of a gap."""
 
     def begin(self, time_ns: int) -> None:
-        """Something is known from this time on."""
+        """A trade of this time is known; 0 is none."""
+        if time_ns == 0:
+            return
         if self.known_from_ns == 0 or time_ns < self.known_from_ns:
             self.known_from_ns = time_ns
+        self.newest_ns = max(self.newest_ns, time_ns)
 
     def take(self, gap: GapNotice) -> tuple[int, int] | None:
         """Take a notice; return the time whose buckets it changes, None when it changes none."""
         first = -1 if gap.first is None else gap.first
+        from_ns = gap.from_ns or self.newest_ns
+        self.begin(gap.from_ns)
         if gap.state is GapState.OPEN:
-            to_ns = ENDLESS_NS if gap.last is None else gap.to_ns
-            opened = _OpenGap(first, gap.last, gap.from_ns, to_ns)
+            return self._open(_OpenGap(first, gap.last, from_ns, ENDLESS_NS if gap.last is None else gap.to_ns))
+        self.begin(gap.to_ns)
+        closed = self._closed_by(first, gap.last)
+        self.open = [gap_ for gap_ in self.open if gap_ not in closed]
+        begins = [gap_.from_ns for gap_ in closed]
+        changed_ns = min([from_ns if gap.from_ns else gap.to_ns, *begins])
+        if gap.state is GapState.UNFILLABLE:
+            own = [gap_.from_ns for gap_ in closed if gap.from_ns == 0 or gap.first is None]
+            self._lose(min([gap.from_ns or gap.to_ns, *own]), gap.to_ns)
+        return changed_ns, max(gap.to_ns, changed_ns)
+
+    def _open(self, opened: _OpenGap) -> tuple[int, int] | None:
+        """An interruption replaces the one before it: whoever opens it answers for everything from its first id on."""
+        if opened.last is not None:
             if opened not in self.open:
                 self.open.append(opened)
             return None
-        closed = [gap_ for gap_ in self.open if _closes(first, gap.last, gap_)]
-        self.open = [gap_ for gap_ in self.open if gap_ not in closed]
-        from_ns = min([gap.from_ns, *(gap_.from_ns for gap_ in closed)])
-        if gap.state is GapState.UNFILLABLE:
-            self._lose(gap.from_ns, gap.to_ns)
-        return from_ns, max(gap.to_ns, from_ns)
+        replaced = [gap for gap in self.open if gap.last is None]
+        behind = [gap.from_ns for gap in replaced if gap.first >= opened.first]
+        opened = msgspec.structs.replace(opened, from_ns=min([opened.from_ns, *behind]))
+        self.open = [*(gap for gap in self.open if gap.last is not None), opened]
+        before_ns = min((gap.from_ns for gap in replaced), default=opened.from_ns)
+        return (before_ns, opened.from_ns) if before_ns < opened.from_ns else None
+
+    def _closed_by(self, first: int, last: int | None) -> list[_OpenGap]:
+        """What lies inside the ids of a notice; an interruption, too, unless the notice is of a hole that is known."""
+        is_of_hole = last is not None and any(
+            gap.last is not None and 0 <= gap.first <= first <= last <= gap.last for gap in self.open
+        )
+        return [
+            gap
+            for gap in self.open
+            if (
+                first <= gap.first and last is not None and gap.last <= last
+                if gap.last is not None
+                else first == gap.first or (first <= gap.first and not is_of_hole)
+            )
+        ]
 
     def is_open(self, start_ns: int, end_ns: int) -> bool:
         """Return whether trades of [start, end) may still be missing."""
@@ -73,9 +111,3 @@ class GapBook(msgspec.Struct):
             else:
                 joined.append(span)
         self.lost = joined
-
-
-def _closes(first: int, last: int | None, gap: _OpenGap) -> bool:
-    if gap.last is None:
-        return first <= gap.first
-    return last is not None and first <= gap.first and gap.last <= last

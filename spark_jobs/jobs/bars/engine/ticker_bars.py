@@ -60,7 +60,6 @@ class TickerBars(msgspec.Struct):
     def on_gap(self, gap: GapNotice, *, offset: int) -> None:
         """Take a notice of a hole."""
         self.gap_offset = offset
-        self.gaps.begin(gap.from_ns)
         changed = self.gaps.take(gap)
         if changed is not None:
             for series in self.series.values():

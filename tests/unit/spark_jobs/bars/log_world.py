@@ -76,7 +76,6 @@ class LogWorld:
             self.gaps.begin(placed.time_ns)
             self.book.on_trade(TICKER, placed)
         elif isinstance(record, GapNotice):
-            self.gaps.begin(record.from_ns)
             self.gaps.take(record)
             self.book.on_gap(TICKER, record, offset=self.offset)
         else:
