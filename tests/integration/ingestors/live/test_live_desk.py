@@ -14,6 +14,7 @@ import pytest
 import zmq
 
 from ingestors.clock import system_clock
+from ingestors.engine.logged_mark import NOT_LOGGED, Logged
 from ingestors.exchanges.exchange import open_exchange
 from ingestors.live.opening import open_desk
 from ingestors.live.spill import LogEntry, Spill
@@ -93,18 +94,19 @@ class Desk:
             counters=self.counters,
         )
         self.desk.start()
-        self.marks: dict[str, str] = {}
+        self.marks: dict[str, Logged] = {}
         self.jobs: dict[str, asyncio.Task[object]] = {}
         self._published: list[tuple[bytes, object]] = []
 
-    def start(self, ticker: str, *, attempt: int = 1, resume_after: str = "") -> None:
+    def start(self, ticker: str, *, attempt: int = 1, resume_after: Logged = NOT_LOGGED) -> None:
         request = work_pb2.DataRequest(
             type=work_pb2.DataRequest.REALTIME_TICKS, job_id=ticker, attempt=attempt, ticker=ticker
         )
-        if resume_after:
-            request.realtime.resume_after_trade_id = resume_after
+        if resume_after.trade_id:
+            request.realtime.resume_after_trade_id = resume_after.trade_id
+            request.realtime.resume_after_time = resume_after.time_ns
 
-        def progress(_: int, __: int, mark: str) -> None:
+        def progress(_: int, __: int, mark: Logged) -> None:
             self.marks[ticker] = mark
 
         self.jobs[ticker] = asyncio.get_running_loop().create_task(self.desk.run(request, progress))
@@ -185,7 +187,9 @@ async def test_all_exchanges_deliver_each_trade_once_to_both_ends(tmp_path: Path
             assert is_whole(desk.logged_ids(ticker))
             beats = [m for _, m in desk.published() if isinstance(m, market_pb2.Heartbeat) and m.ticker == ticker]
             assert any(beat.state == market_pb2.Heartbeat.UP and beat.attempt == 1 for beat in beats)
-            await eventually(lambda t=ticker: int(desk.marks[t] or 0) >= desk.live_ids(t)[0], what="the mark to move")
+            await eventually(
+                lambda t=ticker: int(desk.marks[t].trade_id or 0) >= desk.live_ids(t)[0], what="the mark to move"
+            )
 
 
 @pytest.mark.parametrize("exchange", list(TICKERS))
@@ -269,7 +273,10 @@ async def test_the_next_attempt_goes_on_behind_the_mark_of_the_last_one(tmp_path
         await eventually(lambda: len(first.logged_ids(BTC)) >= 100, what="trades")
         await first.stop()
         mark = first.marks[BTC]
-        assert int(mark) == max(first.logged_ids(BTC))
+        last = max(
+            (m for m in first.logged(BTC) if isinstance(m, market_pb2.Tick)), key=lambda tick: int(tick.trade_id)
+        )
+        assert mark == (last.trade_id, last.timestamp)
         down = [m for m in first.logged(BTC) if isinstance(m, market_pb2.Heartbeat)][-1]
         assert down.state == market_pb2.Heartbeat.DOWN
         second = Desk(server, tmp_path / "b", log)
@@ -277,9 +284,11 @@ async def test_the_next_attempt_goes_on_behind_the_mark_of_the_last_one(tmp_path
         await eventually(lambda: len(second.live_ids(BTC)) >= 200, what="trades of the next attempt")
         await eventually(lambda: is_whole(second.logged_ids(BTC)), what="the time between to be filled")
         seen = second.live_ids(BTC)
+        began = next(m for _, m in second.published() if isinstance(m, market_pb2.Gap))
+        assert (began.from_trade_id, began.from_time) == (str(int(mark.trade_id) + 1), mark.time_ns)
         await second.stop()
         ids = seen
-        assert min(ids) == int(mark) + 1
+        assert min(ids) == int(mark.trade_id) + 1
         assert len(ids) == len(set(ids))
 
 
