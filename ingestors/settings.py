@@ -9,6 +9,7 @@ from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
+from relay.config.forms import BootstrapServers, Endpoint, TopicPrefix
 from relay.protocol.envelope import LOG_RECORD_BYTES_MAX, LOG_RECORD_ROWS_MAX
 
 __all__ = ["IngestorSettings"]
@@ -76,10 +77,10 @@ class IngestorSettings(ApplicationSettings):
     socket_message_bytes_max: int = Field(default=4 * 1024 * 1024, ge=64 * 1024, le=256 * 1024 * 1024)
     request_timeout_seconds: int = Field(default=15, ge=1, le=300)
 
-    broker_endpoint: str = "tcp://127.0.0.1:5567"
+    broker_endpoint: Endpoint = "tcp://127.0.0.1:5567"
     message_bytes_max: int = Field(default=4 * 1024 * 1024, ge=64 * 1024)
-    log_bootstrap_servers: str = "127.0.0.1:9092"
-    topic_prefix: str = Field(default="", max_length=64, pattern=r"^[A-Za-z0-9._-]*$")
+    log_bootstrap_servers: BootstrapServers = Field("127.0.0.1:9092", min_length=1)
+    topic_prefix: TopicPrefix = ""
     log_buffer_bytes_max: int = Field(default=64 * 1024 * 1024, ge=1024 * 1024)
     batch_rows_max: int = Field(default=LOG_RECORD_ROWS_MAX, ge=1, le=10_000)
     batch_bytes_max: int = Field(default=LOG_RECORD_BYTES_MAX, ge=10_000, le=1_000_000)

@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
+from relay.config.forms import Endpoint
 
 __all__ = ["GatewaySettings"]
 
@@ -21,11 +22,11 @@ class GatewaySettings(ApplicationSettings):
     )
 
     source_id: str = Field("relay", min_length=1, max_length=64, description="name in heartbeats")
-    request_endpoint: str = Field("tcp://127.0.0.1:5559", description="ROUTER that clients know")
-    subscribe_endpoint: str = Field("tcp://127.0.0.1:5558", description="XPUB that clients know")
-    fast_path_endpoint: str = Field("tcp://127.0.0.1:5556", description="XSUB for ingestors' publishers")
-    manager_publish_endpoint: str = Field("tcp://127.0.0.1:5557", description="the manager's XPUB")
-    manager_request_endpoint: str = Field("tcp://127.0.0.1:5560", description="the manager's ROUTER")
+    request_endpoint: Endpoint = Field("tcp://127.0.0.1:5559", description="ROUTER that clients know")
+    subscribe_endpoint: Endpoint = Field("tcp://127.0.0.1:5558", description="XPUB that clients know")
+    fast_path_endpoint: Endpoint = Field("tcp://127.0.0.1:5556", description="XSUB for ingestors' publishers")
+    manager_publish_endpoint: Endpoint = Field("tcp://127.0.0.1:5557", description="the manager's XPUB")
+    manager_request_endpoint: Endpoint = Field("tcp://127.0.0.1:5560", description="the manager's ROUTER")
     request_bytes_max: int = Field(64 * 1024, ge=1024, le=16 * 1024 * 1024)
     request_frames_max: int = Field(8, ge=2, le=64)
     published_bytes_max: int = Field(1024 * 1024, ge=1024, le=64 * 1024 * 1024)

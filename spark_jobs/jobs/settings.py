@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
+from relay.config.forms import BootstrapServers, Endpoint, TopicPrefix
 from relay.errors import PeerError
 from relay.protocol.periods import check_period
 from relay.tables import TableSettings
@@ -22,8 +23,10 @@ class JobSettings(ApplicationSettings):
     application: ClassVar[str] = "job"
     model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix="RELAY_JOB_", env_nested_delimiter="__")
 
-    log_bootstrap_servers: str = Field("127.0.0.1:9092", description="event log (Kafka) as host:port[,host:port]")
-    topic_prefix: str = Field("", max_length=64, description="put before every topic name")
+    log_bootstrap_servers: BootstrapServers = Field(
+        "127.0.0.1:9092", min_length=1, description="event log (Kafka) as host:port[,host:port]"
+    )
+    topic_prefix: TopicPrefix = Field("", description="put before every topic name")
     topic_partitions: int = Field(6, ge=1, le=1000, description="partitions of topics that are created")
     topic_retention_hours: int = Field(168, ge=1, le=24 * 3650, description="how long the log keeps records")
     catalog_uri: str = Field(
@@ -33,8 +36,10 @@ class JobSettings(ApplicationSettings):
     catalog_name: str = Field("lake", pattern=r"^[A-Za-z0-9_]+$")
     catalog_properties: dict[str, str] = Field(default_factory=dict, repr=False)
     warehouse: str = Field("file://.data/lake/warehouse", description="where data files lie: file://… or s3://…")
-    manager_notification_endpoint: str = Field("tcp://127.0.0.1:5561", description="PULL socket of the manager")
-    checkpoint_folder: str = Field(".data/checkpoints", description="folder or URL for this run's checkpoints")
+    manager_notification_endpoint: Endpoint = Field("tcp://127.0.0.1:5561", description="PULL socket of the manager")
+    checkpoint_folder: str = Field(
+        ".data/checkpoints", min_length=1, description="folder or URL for this run's checkpoints"
+    )
     master: str = Field("", description="Spark master; empty leaves it to spark-submit, else local[2] or spark://…")
     spark_properties: dict[str, str] = Field(default_factory=dict, description="further Spark settings")
     jars_folder: Path | None = Field(None, description="folder with the connector jars; None leaves it to Spark")

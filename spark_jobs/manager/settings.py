@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from relay.config import ApplicationSettings
+from relay.config.forms import BootstrapServers, Endpoint, TopicPrefix
 from relay.errors import SettingsError
 from relay.protocol.periods import NANOSECONDS
 from relay.tables.settings import check_address
@@ -30,10 +31,10 @@ class ManagerSettings(ApplicationSettings):
     application: ClassVar[str] = "manager"
     model_config = SettingsConfigDict(env_prefix="RELAY_MANAGER_")
 
-    request_endpoint: str = "tcp://127.0.0.1:5560"
-    work_endpoint: str = "tcp://127.0.0.1:5567"
-    notification_endpoint: str = "tcp://127.0.0.1:5561"
-    publish_endpoint: str = "tcp://127.0.0.1:5557"
+    request_endpoint: Endpoint = "tcp://127.0.0.1:5560"
+    work_endpoint: Endpoint = "tcp://127.0.0.1:5567"
+    notification_endpoint: Endpoint = "tcp://127.0.0.1:5561"
+    publish_endpoint: Endpoint = "tcp://127.0.0.1:5557"
     status_address: str = "127.0.0.1"
     status_port: int = Field(default=9560, ge=0, le=65_535)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -46,9 +47,9 @@ class ManagerSettings(ApplicationSettings):
     warehouse: str
     catalog_properties: dict[str, str] = Field(default_factory=dict, repr=False)
 
-    log_bootstrap_servers: str = ""
+    log_bootstrap_servers: BootstrapServers = ""
     """Event log that replays are read from; empty for a manager that serves none."""
-    topic_prefix: str = Field(default="", max_length=64, pattern=r"^[A-Za-z0-9._-]*$")
+    topic_prefix: TopicPrefix = ""
 
     exchanges: frozenset[str] = frozenset({"BINANCE", "KRAKEN", "COINBASE"})
     """Known before any ingestor has offered a slot of them."""
