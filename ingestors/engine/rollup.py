@@ -72,13 +72,14 @@ class Roller:
 
 
 def _merge(start_ns: int, group: Sequence[Bar]) -> Bar:
-    first, last = group[0], group[-1]
+    told = [bar for bar in group if bar.is_traded] or group
+    first, last = told[0], told[-1]
     return replace(
         first,
         start_ns=start_ns,
         close=last.close,
-        high=max(bar.high for bar in group),
-        low=min(bar.low for bar in group),
+        high=max(bar.high for bar in told),
+        low=min(bar.low for bar in told),
         volume=_total([bar.volume for bar in group]) or Decimal(0),
         quote_volume=_total([bar.quote_volume for bar in group]),
         buy_volume=_total([bar.buy_volume for bar in group]),

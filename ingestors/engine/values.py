@@ -82,6 +82,11 @@ class Bar:
     last_trade_id: str | None = None
     incomplete: bool = False
 
+    @property
+    def is_traded(self) -> bool:
+        """Whether its prices are of trades; else they repeat the close before, as some exchanges fill empty buckets."""
+        return bool(self.trades) or self.volume > 0
+
 
 @dataclass(frozen=True, slots=True)
 class BadRow:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from ingestors.simulation.records import Candle, Trade
 
-__all__ = ["candles_of_trades", "flat_candle", "rolled_up"]
+__all__ = ["candles_of_trades", "flat_candle", "rolled_up", "telling"]
 
 
 def candles_of_trades(trades: Iterable[Trade], edges_ns: Sequence[int]) -> list[Candle]:
@@ -51,13 +51,19 @@ def rolled_up(candles: Iterable[Candle], edges_ns: Sequence[int]) -> list[Candle
     return [_joined(edges_ns[bar], list(group)) for bar, group in bars]
 
 
+def telling(parts: Sequence[Candle]) -> Sequence[Candle]:
+    """Return the candles that make the prices of a longer one: those with trades, or all where none has any."""
+    return [part for part in parts if part.is_traded] or parts
+
+
 def _joined(start_ns: int, parts: Sequence[Candle]) -> Candle:
+    told = telling(parts)
     return Candle(
         start_ns=start_ns,
-        open_units=parts[0].open_units,
-        high_units=max(part.high_units for part in parts),
-        low_units=min(part.low_units for part in parts),
-        close_units=parts[-1].close_units,
+        open_units=told[0].open_units,
+        high_units=max(part.high_units for part in told),
+        low_units=min(part.low_units for part in told),
+        close_units=told[-1].close_units,
         volume_units=sum(part.volume_units for part in parts),
         quote_units=_sum_known(part.quote_units for part in parts),
         trades=_sum_known(part.trades for part in parts),

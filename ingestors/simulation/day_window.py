@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingestors.simulation.candle_making import telling
 from ingestors.simulation.grids import FixedGrid
 from ingestors.simulation.number_text import fixed_text, ratio_units, shortest_text
 from ingestors.simulation.records import Listing, MarketSource, Visible
@@ -49,14 +50,14 @@ def day_window(source: MarketSource, *, now_ns: int) -> DayWindow:
     newest = source.trades(end - 1, end)
     last_units = newest[-1].price_units if newest else rows[-1].close_units if rows else 0
     midnight_ns = now_ns // _DAY_NS * _DAY_NS
-    today = [row for row in rows if row.start_ns >= midnight_ns]
+    told, today = telling(rows), telling([row for row in rows if row.start_ns >= midnight_ns])
     count = sum(row.trades or 0 for row in rows)
     return DayWindow(
         listing=source.listing,
         end_ns=now_ns,
-        open_units=rows[0].open_units if rows else last_units,
-        high_units=max((row.high_units for row in rows), default=last_units),
-        low_units=min((row.low_units for row in rows), default=last_units),
+        open_units=told[0].open_units if told else last_units,
+        high_units=max((row.high_units for row in told), default=last_units),
+        low_units=min((row.low_units for row in told), default=last_units),
         last_units=last_units,
         today_open_units=today[0].open_units if today else last_units,
         volume_units=sum(row.volume_units for row in rows),

@@ -81,6 +81,11 @@ class Candle:
     buy_quote_units: int | None = None
     vwap_units: int | None = None
 
+    @property
+    def is_traded(self) -> bool:
+        """Whether its prices are of trades; else they repeat the close before, as exchanges fill empty bars."""
+        return bool(self.trades) or self.volume_units > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Visible:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from relay_client.history import History
 
-__all__ = ["Origin", "roll_up"]
+__all__ = ["Origin", "are_traded", "roll_up"]
 
 Origin = str | int | timedelta
 
@@ -60,6 +60,18 @@ def roll_up(history: History, period: str | int, origin: Origin | None) -> Histo
     )
 
 
+def are_traded(bars: pa.Table) -> pa.ChunkedArray:
+    """Return which bars have prices of trades; the rest repeat the close before, as exchanges fill empty buckets.
+
+    Args:
+        bars: with the columns ``trades`` and ``volume``; where either says that something was traded, it was.
+    """
+    import pyarrow.compute as pc
+
+    counted = pc.fill_null(pc.greater(bars["trades"], 0), False)
+    return pc.or_(counted, pc.fill_null(pc.greater(bars["volume"], 0), False))
+
+
 def _period(period: str | int) -> int:
     try:
         return parse_period(period)
@@ -92,23 +104,30 @@ def _rolled(bars: pa.Table, whole: Sequence[Range], grid_ns: int, period_seconds
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    starts_us = bars["start"].cast(pa.int64())
+    schema, starts_us = bars.schema, bars["start"].cast(pa.int64())
     inside = _inside(starts_us, whole)
     bars, starts_us = bars.filter(inside), starts_us.filter(inside)
     period_us, grid_us = period_seconds * 1_000_000, grid_ns // 1_000
     # Nothing lies before 1970 minus the grid, so truncation is the floor.
     bucket = pc.add(pc.multiply(pc.divide(pc.subtract(starts_us, grid_us), period_us), period_us), grid_us)
+    telling = _telling(bars, bucket)
+    prices = {
+        "row": pa.array(range(bars.num_rows), pa.int64()),
+        "told_high": bars["high"],
+        "told_low": bars["low"],
+    }
+    for name, values in prices.items():
+        bars = bars.append_column(name, pc.if_else(telling, values, None))
     strict = pc.ScalarAggregateOptions(skip_nulls=False, min_count=0)
     grouped = (
         bars.append_column("bucket", bucket)
-        .append_column("row", pa.array(range(bars.num_rows), pa.int64()))
         .group_by("bucket", use_threads=False)
         .aggregate(
             [
                 ("row", "min"),
                 ("row", "max"),
-                ("high", "max"),
-                ("low", "min"),
+                ("told_high", "max"),
+                ("told_low", "min"),
                 *((name, "sum", strict) for name in ("volume", "quote_volume", "buy_volume", "sell_volume", "trades")),
                 ("incomplete", "any"),
             ]
@@ -120,6 +139,8 @@ def _rolled(bars: pa.Table, whole: Sequence[Range], grid_ns: int, period_seconds
     columns = {
         **found,
         "open": first["open"],
+        "high": grouped["told_high_max"],
+        "low": grouped["told_low_min"],
         "close": last["close"],
         "first_trade_id": first["first_trade_id"],
         "last_trade_id": last["last_trade_id"],
@@ -130,7 +151,15 @@ def _rolled(bars: pa.Table, whole: Sequence[Range], grid_ns: int, period_seconds
         "is_final": pa.repeat(pa.scalar(True), count),
         "revision": pa.repeat(0, count),
     }
-    return pa.table({field.name: columns[field.name] for field in bars.schema}).cast(bars.schema)
+    return pa.table({field.name: columns[field.name] for field in schema}).cast(schema)
+
+
+def _telling(bars: pa.Table, bucket: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which bars make the prices of their bucket: those with trades, or all where none has any."""
+    import pyarrow.compute as pc
+
+    traded = are_traded(bars)
+    return pc.or_(traded, pc.invert(pc.is_in(bucket, value_set=bucket.filter(traded))))
 
 
 def _inside(starts_us: pa.ChunkedArray, whole: Iterable[Range]) -> pa.ChunkedArray:

@@ -123,6 +123,13 @@ def test_candles_rise_filled_and_fall_shaded():
     assert draw_candles([rising, falling], height=5) == ["││", "█░", "█░", "█░", "││"]
 
 
+def test_a_column_of_several_bars_has_the_prices_of_those_with_trades():
+    table = history([str(n) for n in (100, *[50] * 39)]).to_arrow()
+    volumes = pa.array([Decimal(n % 4 == 3) for n in range(40)], table.schema.field("volume").type)
+    table = table.set_column(table.schema.get_field_index("volume"), "volume", volumes)
+    assert draw_chart(table, width=14, height=5).split()[0] == "51"
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.decimals(1, 10**6, places=3).map(str), min_size=1, max_size=400),

@@ -83,6 +83,48 @@ def test_an_incomplete_child_makes_an_incomplete_bar():
     assert [bar.incomplete for bar in replace(bars, _bars=marked).rolled_up("1d")] == [False, True]
 
 
+def filled(found: list[list[int]], before: int, *, is_counted: bool) -> History:
+    """Hourly bars of trades of the amount 1; an hour without any repeats the close before, as exchanges send it."""
+    made = hours(len(found))
+    columns: dict[str, list[object]] = {name: [] for name in ("open", "high", "low", "close", "volume", "trades")}
+    for prices in found:
+        told = [Decimal(price) for price in prices or [before]]
+        before = int(told[-1])
+        numbers = (told[0], max(told), min(told), told[-1], Decimal(len(prices)), len(prices) if is_counted else None)
+        for values, number in zip(columns.values(), numbers, strict=True):
+            values.append(number)
+    table = made.to_arrow()
+    for name, values in columns.items():
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, pa.array(values, table.schema.field(name).type))
+    return replace(made, _bars=table)
+
+
+def test_hours_that_an_exchange_fills_do_not_make_the_prices_of_a_day_that_has_trades():
+    (day,) = filled([[], [62], *[[] for _ in range(22)]], 66, is_counted=True).rolled_up("1d")
+    assert (day.open, day.high, day.low, day.close, day.trades) == (62, 62, 62, 62, 1)
+    (idle,) = filled([[] for _ in range(24)], 66, is_counted=True).rolled_up("1d")
+    assert (idle.open, idle.high, idle.low, idle.close, idle.trades) == (66, 66, 66, 66, 0)
+
+
+@given(
+    found=st.lists(st.lists(st.integers(1, 50), max_size=3), min_size=2, max_size=60), factor=st.integers(2, 12),
+    is_counted=st.booleans(),
+)  # fmt: skip
+def test_filled_hours_roll_up_to_the_bars_of_the_trades(
+    found: list[list[int]], factor: int, *, is_counted: bool
+) -> None:
+    expected, close = [], 9
+    for first in range(0, len(found) // factor * factor, factor):
+        prices = [price for hour in found[first : first + factor] for price in hour]
+        told = prices or [close]
+        close = told[-1]
+        expected.append((told[0], max(told), min(told), close, len(prices)))
+    origin = MONDAY // 10**9 % (factor * 3_600)
+    rolled = filled(found, 9, is_counted=is_counted).rolled_up(factor * 3_600, origin=origin or None)
+    assert [(b.open, b.high, b.low, b.close, b.volume) for b in rolled] == expected
+
+
 def test_nothing_in_nothing_out():
     rolled = hours(48, skip=tuple(range(48))).rolled_up("1d")
     assert (len(rolled), rolled.status, rolled.missing) == (0, RequestStatus.NOT_FOUND, ())

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingestors.simulation.candle_making import candles_of_trades, rolled_up
+from ingestors.simulation.candle_making import candles_of_trades, flat_candle, rolled_up
 from ingestors.simulation.candle_pages import newest_candles, oldest_candles
 from ingestors.simulation.grids import FixedGrid, MonthGrid
 from ingestors.simulation.listings import BINANCE, COINBASE, EXCHANGES, MODEL_MARKETS
 from ingestors.simulation.market import ModelledMarket, modelled_markets
-from ingestors.simulation.records import Visible
+from ingestors.simulation.records import Candle, Visible
 from relay.protocol.times import parse_iso_ns
 
 SECOND_NS = 10**9
@@ -87,6 +87,14 @@ def test_second_candles_roll_up_to_minute_candles() -> None:
     ones = market.candles(FixedGrid(60), start_ns=start_ns, end_ns=end_ns, visible=FOREVER)
     assert len(seconds) > len(ones) > 5
     assert rolled_up(seconds, FixedGrid(60).edges_ns(start_ns, end_ns)) == ones
+
+
+def test_filled_minutes_do_not_make_the_prices_of_a_longer_candle_that_has_trades() -> None:
+    ones = [flat_candle(0, 66), Candle(MINUTE_NS, 62, 63, 61, 62, 5, trades=2), flat_candle(2 * MINUTE_NS, 62)]
+    (longer,) = rolled_up(ones, [0, 3 * MINUTE_NS])
+    assert (longer.open_units, longer.high_units, longer.low_units, longer.close_units) == (62, 63, 61, 62)
+    (idle,) = rolled_up(ones[:1], [0, 3 * MINUTE_NS])
+    assert (idle.open_units, idle.close_units, idle.volume_units) == (66, 66, 0)
 
 
 def test_the_same_seed_is_the_same_market_and_another_seed_is_another() -> None:

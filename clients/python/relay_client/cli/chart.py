@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from relay.protocol.scaled import plain_text
+from relay_client.rolling import are_traded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,9 +42,9 @@ def draw_chart(bars: pa.Table, *, width: int, height: int) -> str:
     """
     import pyarrow.compute as pc
 
-    labels = [plain_text(pc.max(bars["high"]).as_py()), plain_text(pc.min(bars["low"]).as_py())]
-    gutter = max(map(len, labels)) + 1
+    gutter = max(len(plain_text(price.as_py())) for price in (pc.max(bars["high"]), pc.min(bars["low"]))) + 1
     candles = _gathered(bars, max(_COLUMNS_MIN, width - gutter))
+    labels = [plain_text(max(c.high for c in candles)), plain_text(min(c.low for c in candles))]
     lines = draw_candles(candles, height=height - 1)
     edge = {0: labels[0], len(lines) - 1: labels[1]}
     drawn = [f"{edge.get(i, ''):>{gutter - 1}} {line}" for i, line in enumerate(lines)]
@@ -77,9 +78,12 @@ def _gathered(bars: pa.Table, columns: int) -> list[Candle]:
 
     count = min(columns, len(bars))
     edges = [index * len(bars) // count for index in range(count + 1)]
+    traded = are_traded(bars)
     candles = []
     for begin, end in pairwise(edges):
         part = bars.slice(begin, end - begin)
+        told = part.filter(traded.slice(begin, end - begin))
+        part = told if len(told) else part
         high, low = pc.max(part["high"]).as_py(), pc.min(part["low"]).as_py()
         candles.append(Candle(part["open"][0].as_py(), high, low, part["close"][len(part) - 1].as_py()))
     return candles
