@@ -10,7 +10,7 @@ from relay.protocol.codes import ErrorCode
 from relay.protocol.ranges import Range
 from relay.protocol.times import TimeUnit
 from relay_client.arguments import whole
-from relay_client.engine.completeness import Completeness, KnownGap, fold_gaps, measure
+from relay_client.engine.completeness import Completeness, KnownGap, fold_gaps, measure, past_of
 from relay_client.flow import Flow, call
 from relay_client.flows import checked_ticker
 from relay_client.stored_ticks import StoredTicks
@@ -55,7 +55,7 @@ def read_ticks(
         with flows.lake.reader(reply) as tables:
             gaps = _gaps(tables, parsed)
             rows = tables.read_ticks(parsed, within=span)
-        report = measure(parsed, span, runs_of(rows["trade_number"]), gaps)
+        report = measure(parsed, past_of(span, time.time_ns()), runs_of(rows["trade_number"]), gaps)
         return StoredTicks(parsed, span, report, rows if limit is None else rows.slice(0, limit))
 
     return (yield from call(read))
@@ -89,7 +89,8 @@ def read_completeness(
         with flows.lake.reader(reply) as tables:
             gaps = _gaps(tables, parsed)
             numbers = tables.read_tick_numbers(parsed, within=span)
-        return measure(parsed, span, runs_of(numbers), gaps), bool(len(numbers) or gaps)
+        past = past_of(span, time.time_ns())
+        return measure(parsed, past, runs_of(numbers), gaps), bool(len(numbers) or gaps)
 
     report, is_known = yield from call(read)
     if not is_known:

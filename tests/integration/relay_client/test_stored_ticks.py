@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from relay.errors import SettingsError
 from relay.protocol.envelope import encode_record
 from relay.protocol.ranges import Range
+from relay.protocol.times import format_ns
 from relay.protocol.v1 import market_pb2, request_pb2
 from relay.tables.offsets import SourceOffsets
 from relay.tables.schema import GAPS_TABLE
@@ -23,6 +25,7 @@ from tests.integration.relay_client.test_commands import relay
 from tests.support.client_world import BTC, GatewayWorld
 
 SECOND = 10**9
+DAY_NS = 86_400 * SECOND
 T0 = 1_700_000_040 * SECOND
 DAY = "2023-11-14"
 START, END = "2023-11-14T22:14:00Z", "2023-11-14T22:24:00Z"
@@ -183,6 +186,20 @@ def test_the_report_is_told_as_text_json_and_a_page(world: GatewayWorld, tmp_pat
     assert "http" not in html
     wrong = relay(world, "report", BTC, "--day", "yesterday")
     assert (wrong.returncode, "2026-01-31" in wrong.stderr) == (2, True)
+
+
+def test_a_report_of_today_ends_now_and_a_day_to_come_is_refused(world: GatewayWorld) -> None:
+    now_ns = time.time_ns()
+    start_ns = now_ns - now_ns % DAY_NS
+    store(world, tick(1, timestamp=start_ns))
+    (report,) = json.loads(relay(world, "report", BTC, "--day", format_ns(start_ns)[:10], "--json").stdout)
+    assert report["end_ns"] == report["start_ns"] + DAY_NS or now_ns <= report["end_ns"] <= time.time_ns()
+    assert report["covered_ns"] <= report["end_ns"] - report["start_ns"]
+    future = relay(world, "report", BTC, "--day", format_ns(start_ns + 7 * DAY_NS)[:10])
+    assert (future.returncode, "has begun" in future.stderr) == (2, True)
+    with world.client() as client:
+        week = client.completeness(BTC, start=start_ns, end=start_ns + 7 * DAY_NS, unit="ns")
+        assert week.span.end_ns <= time.time_ns()
 
 
 def test_a_report_calls_a_real_ticker_empty_and_a_misspelt_one_unknown(world: GatewayWorld) -> None:

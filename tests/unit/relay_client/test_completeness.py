@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from relay.protocol.ranges import Range
 from relay_client.archive import runs_of
-from relay_client.engine.completeness import KnownGap, MissingIds, fold_gaps, measure
+from relay_client.engine.completeness import KnownGap, MissingIds, fold_gaps, measure, past_of
 
 SPAN = Range(0, 1_000)
 
@@ -76,6 +76,15 @@ def test_missing_ids_are_told_with_the_cause_of_their_gap_or_as_unexplained() ->
 def test_a_gap_that_is_still_open_takes_the_rest_of_the_time() -> None:
     report = measure("X", SPAN, [(3, 4)], fold_gaps([said("OPEN", 5, None, from_ns=600)]))
     assert (report.covered_ns, report.missing_count, report.is_complete) == (600, 0, False)
+
+
+def test_time_that_is_still_to_come_is_not_measured() -> None:
+    assert past_of(SPAN, 700) == Range(0, 700)
+    assert past_of(SPAN, 1_500) == SPAN
+    assert past_of(SPAN, -5) == Range(0, 0)
+    report = measure("X", past_of(SPAN, 700), [(3, 4)], fold_gaps([said("OPEN", 5, None, from_ns=525)]))
+    assert (report.covered_ns, report.covered_parts_per_million) == (525, 750_000)
+    assert measure("X", past_of(SPAN, -5), [], []).covered_parts_per_million == 0
 
 
 def test_a_gap_beside_the_span_does_not_count() -> None:

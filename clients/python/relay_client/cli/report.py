@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -49,8 +50,10 @@ def command(
     \b
     Exit codes: 0 told; 2 wrong arguments; 3 refused (unknown ticker); 4 try again;
     5 with --strict when anything is missing.
+
+    Today is measured until now.
     """
-    span = _day(day)
+    span = _day(day, now_ns=time.time_ns())
     with open_client(**options) as client:
         found = [
             client.completeness(ticker, start=span.start_ns, end=span.end_ns, unit="ns", timeout=timeout)
@@ -62,19 +65,19 @@ def command(
         click.echo(json.dumps([_as_json(report) for report in found]))
     elif html_file is None:
         for report in found:
-            click.echo(_text(report))
+            click.echo(_text(report, span))
     if strict and not all(report.is_complete for report in found):
         raise SystemExit(EXIT_INCOMPLETE)
 
 
-def _day(day: str | None) -> Range:
-    import time
-
-    start_ns = time.time_ns() // _DAY_NS * _DAY_NS
+def _day(day: str | None, *, now_ns: int) -> Range:
+    start_ns = now_ns // _DAY_NS * _DAY_NS
     if day is not None:
         if len(day) != len("2026-01-31"):
             raise SettingsError(f"expected a day such as 2026-01-31, got {day!r}")
         start_ns = parse_iso_ns(day)
+        if start_ns > now_ns:
+            raise SettingsError(f"expected a day that has begun, at most {format_ns(now_ns)[:10]}, got {day}")
     return Range(start_ns, start_ns + _DAY_NS)
 
 
@@ -111,8 +114,14 @@ def _details(report: Completeness) -> list[str]:
     return lines
 
 
-def _text(report: Completeness) -> str:
-    lines = [f"{report.ticker}  {format_ns(report.span.start_ns)} to {format_ns(report.span.end_ns)}"]
+def _measured(report: Completeness, day: Range) -> str:
+    """Return the span in words; of a day that is not over it ends now."""
+    now = " (now)" if report.span.end_ns < day.end_ns else ""
+    return f"{format_ns(report.span.start_ns)} to {format_ns(report.span.end_ns)}{now}"
+
+
+def _text(report: Completeness, day: Range) -> str:
+    lines = [f"{report.ticker}  {_measured(report, day)}"]
     lines += [f"  {name:<14}{value}" for name, value in _rows(report)]
     details = _details(report)
     lines += [f"  {line}" for line in details[:_SHOWN_MAX]]
@@ -149,7 +158,7 @@ def _as_json(report: Completeness) -> dict[str, object]:
 
 def _page(reports: Sequence[Completeness], span: Range) -> str:
     """Return a page that stands by itself: no script, no other file."""
-    sections = "".join(_section(report) for report in reports)
+    sections = "".join(_section(report, span) for report in reports)
     title = f"Stored ticks, {format_ns(span.start_ns)[:10]}"
     style = (
         "body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:60rem}table{border-collapse:collapse}"
@@ -162,11 +171,11 @@ def _page(reports: Sequence[Completeness], span: Range) -> str:
     )
 
 
-def _section(report: Completeness) -> str:
+def _section(report: Completeness, day: Range) -> str:
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in _rows(report))
     details = "".join(f"<li>{escape(line)}</li>" for line in _details(report))
     share = _percent(report.covered_parts_per_million).replace(" ", "")
     return (
-        f"<h2>{escape(report.ticker)}</h2><table>{rows}</table>"
+        f"<h2>{escape(report.ticker)}</h2><p>{escape(_measured(report, day))}</p><table>{rows}</table>"
         f'<div class="bar"><div style="width:{share}"></div></div><ul>{details}</ul>'
     )

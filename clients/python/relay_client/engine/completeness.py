@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from relay.protocol.ranges import Range, intersect, subtract, union
 
-__all__ = ["Completeness", "KnownGap", "MissingIds", "fold_gaps", "measure"]
+__all__ = ["Completeness", "KnownGap", "MissingIds", "fold_gaps", "measure", "past_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Completeness:
     """The report of one ticker and span.
 
     Attributes:
+        span: exchange times, half open, nanoseconds; it ends now at the latest, for what is to come is not covered.
         first, last: lowest and highest id stored in the span; None without any.
         expected, stored: ids from first to last, and how many of them are stored.
         missing: the rest, by ranges.
@@ -106,12 +107,17 @@ def fold_gaps(said: Iterable[KnownGap]) -> list[KnownGap]:
     return [*for_ever, *open_gaps]
 
 
+def past_of(span: Range, now_ns: int) -> Range:
+    """Return what of a span has passed; an empty one at its start where nothing has."""
+    return Range(span.start_ns, max(span.start_ns, min(span.end_ns, now_ns)))
+
+
 def measure(ticker: str, span: Range, runs: Sequence[tuple[int, int]], gaps: Iterable[KnownGap]) -> Completeness:
     """Return the report.
 
     Args:
         ticker: of all rows.
-        span: exchange times.
+        span: exchange times that have passed, as :func:`past_of` returns them.
         runs: stored ids of the span, first and last of each run without a hole, ascending.
         gaps: from :func:`fold_gaps`.
     """
