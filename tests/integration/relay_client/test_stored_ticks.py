@@ -220,6 +220,7 @@ def test_a_report_says_in_plain_words_since_when_a_ticker_is_recorded(world: Gat
     fields = {"ticker": BTC, "to_trade_id": "4", "from_time": day_ns, "to_time": T0 + 5 * SECOND}
     states = (market_pb2.Gap.OPEN, market_pb2.Gap.UNFILLABLE)
     store(world, *(market_pb2.Gap(state=state, **fields) for state in states), tick(5))
-    told = relay(world, "report", BTC, "--day", DAY)
+    told = relay(world, "report", BTC, "--day", DAY, "--strict")
     assert "not recorded before 2023-11-14T22:14:05" in told.stdout, told.stderr
+    assert told.returncode == 0
     assert "DISCONNECT" not in told.stdout

@@ -78,6 +78,15 @@ def test_a_gap_that_is_still_open_takes_the_rest_of_the_time() -> None:
     assert (report.covered_ns, report.missing_count, report.is_complete) == (600, 0, False)
 
 
+def test_the_time_before_the_first_recording_is_no_loss_but_what_is_missing_after_it_is() -> None:
+    began = KnownGap("UNFILLABLE", "DISCONNECT", None, 41, 0, 600)
+    first_day = measure("X", SPAN, [(42, 44)], [began])
+    assert (first_day.is_complete, first_day.is_lossless, first_day.covered_ns) == (False, True, 400)
+    assert not measure("X", SPAN, [(42, 44), (46, 50)], [began]).is_lossless
+    assert not measure("X", SPAN, [(42, 44)], [began, said("OPEN", 45, None, from_ns=700)]).is_lossless
+    assert not measure("X", SPAN, [], [began]).is_lossless
+
+
 def test_time_that_is_still_to_come_is_not_measured() -> None:
     assert past_of(SPAN, 700) == Range(0, 700)
     assert past_of(SPAN, 1_500) == SPAN

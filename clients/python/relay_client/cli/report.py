@@ -19,7 +19,7 @@ from relay_client.engine.completeness import Completeness
 
 __all__ = ["command"]
 
-EXIT_INCOMPLETE = 5
+EXIT_LOST = 5
 _DAY_NS = 86_400_000_000_000
 _SHOWN_MAX = 20
 
@@ -29,7 +29,7 @@ _SHOWN_MAX = 20
 @click.option("--day", metavar="DATE", help="UTC day, such as 2026-01-31. [default: today]")
 @click.option("--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page to FILE.")
 @json_option
-@click.option("--strict", is_flag=True, help=f"End with {EXIT_INCOMPLETE} when anything is missing.")
+@click.option("--strict", is_flag=True, help=f"End with {EXIT_LOST} when anything was lost.")
 @connection_options
 def command(
     tickers: tuple[str, ...],
@@ -49,9 +49,9 @@ def command(
 
     \b
     Exit codes: 0 told; 2 wrong arguments; 3 refused (unknown ticker); 4 try again;
-    5 with --strict when anything is missing.
+    5 with --strict when ids are missing, a gap is open or will not be filled, or nothing is stored.
 
-    Today is measured until now.
+    Today is measured until now. The time before a ticker's first recording is not covered, but no loss.
     """
     span = _day(day, now_ns=time.time_ns())
     with open_client(**options) as client:
@@ -66,8 +66,8 @@ def command(
     elif html_file is None:
         for report in found:
             click.echo(_text(report, span))
-    if strict and not all(report.is_complete for report in found):
-        raise SystemExit(EXIT_INCOMPLETE)
+    if strict and not all(report.is_lossless for report in found):
+        raise SystemExit(EXIT_LOST)
 
 
 def _day(day: str | None, *, now_ns: int) -> Range:
@@ -153,6 +153,7 @@ def _as_json(report: Completeness) -> dict[str, object]:
         ],
         "covered_ns": report.covered_ns,
         "is_complete": report.is_complete,
+        "is_lossless": report.is_lossless,
     }
 
 

@@ -79,8 +79,13 @@ class Completeness:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is missing and no gap touches the span."""
+        """Whether the whole span was recorded: nothing is missing and no gap touches it."""
         return self.stored > 0 and not self.missing and not self.gaps
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether something is stored and nothing was lost: as complete, but the first recording may begin inside."""
+        return self.stored > 0 and not self.missing and all(gap.is_before_all for gap in self.gaps)
 
     @property
     def covered_parts_per_million(self) -> int:
