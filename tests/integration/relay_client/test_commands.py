@@ -107,6 +107,22 @@ def test_exit_codes_say_what_the_caller_can_do(world, arguments, exit_code, says
     assert says in done.stderr
 
 
+def test_an_unknown_ticker_is_exit_code_3_whoever_is_asked(world):
+    known = market_pb2.Market(market_id=BTC, exchange_id="BINANCE", native_symbol="BTCUSDT")
+    world.manager.symbols = lambda query: request_pb2.SymbolReply(
+        status=request_pb2.SymbolReply.OK, markets=[known] if query.ticker == BTC else []
+    )
+    world.manager.script = lambda m: (_Ready.NOT_FOUND, "UNKNOWN_SYMBOL", [])
+    for arguments in (["history", "FOO/USDT.BINANCE", *SPAN], ["symbols", "--ticker", "FOO/USDT.BINANCE", "--history"]):
+        done = relay(world, *arguments)
+        assert (done.returncode, done.stdout) == (3, ""), done.stderr
+        assert "UNKNOWN_SYMBOL" in done.stderr
+        assert "FOO/USDT.BINANCE" in done.stderr
+    untold = relay(world, "symbols", "--ticker", BTC, "--history")
+    assert (untold.returncode, untold.stdout) == (0, "")
+    assert "nothing is stored yet" in untold.stderr
+
+
 def test_something_away_is_exit_code_4(world):
     world.manager.faults.unavailable = 1_000
     done = relay(world, "history", BTC, *SPAN, "--timeout", "4")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from relay.errors import PeerError
+from relay.protocol.codes import ErrorCode
 from relay.protocol.ranges import Range
 from relay.protocol.times import format_ns
 from relay_client.cli.options import connection_options, json_option, open_client, range_options
@@ -52,8 +54,9 @@ def command(
     relay history BTC/USDT.BINANCE --start 2026-01-01 --end 2026-02-01 --period 1h --output january.parquet
 
     \b
-    Exit codes: 0 bars, also when some are missing (said on standard error); 2 wrong arguments; 3 refused;
-    4 try again (something is away, or the deadline passed); 5 with --strict when something is missing.
+    Exit codes: 0 bars, also when some are missing (said on standard error) or there are none; 2 wrong arguments;
+    3 refused (unknown ticker); 4 try again (something is away, or the deadline passed); 5 with --strict when
+    something is missing.
     """
     from relay_client.cli.output import check_format, write_file, write_json
 
@@ -62,6 +65,7 @@ def command(
     asked = {name: options.pop(name) for name in ("start", "end", "last", "period", "limit")}
     with open_client(**options) as client, _progress() as on_progress:
         bars = client.history(ticker, **asked, timeout=timeout, on_progress=on_progress)
+    _check_known(bars)
     if output is not None:
         write_file(bars, output)
         click.echo(f"{len(bars)} bars written to {output}", err=True)
@@ -72,6 +76,17 @@ def command(
     _tell_missing(bars)
     if strict and bars.status == "PARTIAL":
         raise SystemExit(EXIT_PARTIAL)
+
+
+def _check_known(bars: History) -> None:
+    """Raise where nothing is stored of the ticker and its exchange says that there is no such market."""
+    unknown = [outcome for outcome in bars.requests if outcome.error_code == ErrorCode.UNKNOWN_SYMBOL]
+    if unknown and not len(bars):
+        raise PeerError(
+            f"expected a known ticker, got {bars.query.ticker}: {unknown[0].error_message or 'its exchange has none'}; "
+            "look it up with `relay symbols`",
+            code=ErrorCode.UNKNOWN_SYMBOL,
+        )
 
 
 @contextmanager

@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 
+from relay.errors import PeerError
+from relay.protocol.codes import ErrorCode
 from relay.protocol.times import format_ns
 from relay_client.cli.options import connection_options, json_option, open_client
-from relay_client.symbols import SymbolState
+from relay_client.symbols import Symbol, SymbolState
 
 __all__ = ["command"]
 
@@ -46,7 +48,8 @@ def command(
     relay symbols --ticker BTC/USDT.BINANCE --history
 
     \b
-    Exit codes: 0 told (also that there are none), 2 wrong arguments, 3 unknown exchange, 4 try again.
+    Exit codes: 0 told (also that there are none), 2 wrong arguments, 3 unknown exchange (with --history
+    also an unknown ticker), 4 try again.
     """
     if search:
         exchange, text = exchange or text.upper(), search
@@ -54,7 +57,10 @@ def command(
         raise click.UsageError("expected --ticker with --history: it is told of one market")
     with open_client(**options) as client:
         if is_history:
-            _show_history(client.symbol_history(ticker, timeout=timeout), as_json=as_json)
+            states = client.symbol_history(ticker, timeout=timeout)
+            if not states:
+                _check_known(ticker, client.symbols(ticker=ticker, limit=1, timeout=timeout))
+            _show_history(states, as_json=as_json)
             return
         found = client.symbols(text, ticker=ticker, exchange=exchange, refresh=refresh, limit=limit, timeout=timeout)
     if as_json:
@@ -72,6 +78,14 @@ def command(
     for s in found:
         table.add_row(s.ticker, s.native_symbol, s.market_type, s.status, s.price_increment, s.amount_increment)
     table_console().print(table)
+
+
+def _check_known(ticker: str, found: list[Symbol]) -> None:
+    if not found:
+        raise PeerError(
+            f"expected a known ticker, got {ticker}; look it up with `relay symbols`", code=ErrorCode.UNKNOWN_SYMBOL
+        )
+    click.echo(f"nothing is stored yet of what {ticker} was; `relay symbols --ticker` says what it is", err=True)
 
 
 def _show_history(states: list[SymbolState], *, as_json: bool) -> None:
