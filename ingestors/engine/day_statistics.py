@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 from ingestors.engine.batches import BatchLimits
 from ingestors.engine.usd_rates import UsdRate, usd_rates, usd_volume
@@ -14,6 +14,9 @@ from relay.protocol.v1 import market_pb2
 
 __all__ = ["DayStatistics", "StatisticsPage", "statistics_records"]
 
+_ROUNDING = Context(prec=130, rounding=ROUND_HALF_EVEN)
+_PERCENT_STEP = Decimal("0.001")
+_PERCENT_DIGITS_MAX = 20
 _PART_NUMBERS_BYTES = 16
 """Room for the numbers of the part, which are known only when all parts are."""
 
@@ -25,7 +28,7 @@ class DayStatistics:
     Attributes:
         time_ns: end of the 24 hours; when the exchange answered, where it names no time.
         last: price of the last trade.
-        change_percent: of the price, in percent.
+        change_percent: of the price, in percent; None where it is to be made of open and last.
         volume: of the base asset.
         quote_volume: of the quote asset.
     """
@@ -100,7 +103,7 @@ def _row(row: DayStatistics, rate: UsdRate | None) -> market_pb2.TickerStats:
         base_asset=row.ticker.base,
         quote_asset=row.ticker.quote,
         last_price=_text(row.last),
-        price_change_pct=_text(row.change_percent),
+        price_change_pct=_text(_change_percent(row)),
         quote_volume_24h=_text(row.quote_volume),
         timestamp=row.time_ns,
         num_trades=row.trades,
@@ -112,6 +115,17 @@ def _row(row: DayStatistics, rate: UsdRate | None) -> market_pb2.TickerStats:
     if row.quote_volume is not None and rate is not None:
         message.std_quote_volume = plain_text(usd_volume(row.quote_volume, rate))
     return message
+
+
+def _change_percent(row: DayStatistics) -> Decimal | None:
+    """Return the change as sent, else from open to last, rounded half to even to 3 decimals.
+
+    None without both, or where it would fit no column of the tables.
+    """
+    if row.change_percent is not None or row.open is None or row.last is None or row.open <= 0:
+        return row.change_percent
+    change = _ROUNDING.divide(_ROUNDING.multiply(_ROUNDING.subtract(row.last, row.open), Decimal(100)), row.open)
+    return change.quantize(_PERCENT_STEP, context=_ROUNDING) if change.adjusted() < _PERCENT_DIGITS_MAX else None
 
 
 def _rate(rate: UsdRate) -> market_pb2.QuoteCurrencyRate:

@@ -29,7 +29,7 @@ class TickerStatistics:
     Attributes:
         time: end of the 24 hours, at microsecond resolution.
         last: price of the last trade.
-        change_percent: of the price, in percent.
+        change_percent: of the price, in percent; made of open and last where the exchange sends both but no change.
         volume, quote_volume: of the base and of the quote asset.
         usd_volume: the quote volume in USD, at 8 decimals; None where no way to USD is known.
     """

@@ -47,6 +47,29 @@ def test_statistics_that_exceed_a_record_are_split_and_nothing_is_left_out(limit
     assert [bool(part.rates) for part in parts] == [True] + [False] * (len(parts) - 1)
 
 
+@pytest.mark.parametrize(
+    ("sent", "opened", "last", "told"),
+    [
+        (None, "3", "4", "33.333"),
+        (None, "8", "7.99999", "0"),
+        (None, "200", "199", "-0.5"),
+        ("1.23456", "3", "4", "1.23456"),
+        (None, None, "4", ""),
+        (None, "3", None, ""),
+        (None, "0", "4", ""),
+        (None, "1e-40", "1e40", ""),
+    ],
+)
+def test_a_change_that_is_not_sent_is_made_of_open_and_last(
+    sent: str | None, opened: str | None, last: str | None, told: str
+) -> None:
+    numbers = {"change_percent": sent, "open": opened, "last": last}
+    given = {name: Decimal(text) for name, text in numbers.items() if text is not None}
+    row = DayStatistics(parse_ticker("BTC/USD.X"), NOW, **given)  # type: ignore[arg-type]
+    [part] = statistics_records("X", [row], generated_at_ns=NOW, limits=BatchLimits())
+    assert part.tickers[0].price_change_pct == told
+
+
 def test_an_exchange_without_markets_has_one_empty_part() -> None:
     [part] = statistics_records("X", [], generated_at_ns=NOW, limits=BatchLimits())
     assert (part.part_index, part.part_count, len(part.tickers)) == (0, 1, 0)

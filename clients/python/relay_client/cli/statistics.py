@@ -28,6 +28,9 @@ def command(exchange: str, quote: str, limit: int, timeout: int | None, *, as_js
     \b
     relay statistics BINANCE --quote USDT
 
+    What an exchange does not send is empty: Kraken sends no open and so no change, Coinbase no quote volume and so none
+    in USD.
+
     \b
     Exit codes: 0 told, 2 wrong arguments, 3 unknown exchange, 4 try again.
     """
