@@ -272,7 +272,8 @@ def test_the_commands_list_and_cancel(desk: Desk, client: Client, world: Gateway
     listed = CliRunner().invoke(triggers, ["list", *ports, "--json"])
     assert (listed.exit_code, trigger.trigger_id in listed.output) == (0, True)
     shown = CliRunner().invoke(triggers, ["list", *ports])
-    assert trigger.trigger_id in shown.output
+    assert f"{trigger.trigger_id}  {BTC} crosses" in shown.output
+    assert "cooldown 60000 ms" in shown.output
     assert CliRunner().invoke(triggers, ["cancel", trigger.trigger_id, *ports]).exit_code == 0
     gone = CliRunner().invoke(triggers, ["cancel", str(uuid.uuid4()), *ports])
     assert isinstance(gone.exception, PeerError)

@@ -12,6 +12,7 @@ from relay.errors import PeerError
 from relay.protocol.codes import ErrorCode
 from relay.protocol.times import format_ns
 from relay_client.cli.options import connection_options, json_option, open_client
+from relay_client.cli.pattern_words import pattern_words
 from relay_client.trigger_flows import Trigger
 
 __all__ = ["command"]
@@ -32,7 +33,7 @@ def command() -> None:
 @json_option
 @connection_options
 def list_triggers(client_id: str, timeout: int | None, *, as_json: bool, **options: Any) -> None:
-    """Show the active triggers, ascending by id.
+    """Show the active triggers, ascending by id: what each waits for, and its rules.
 
     \b
     Exit codes: 0 told, 2 wrong arguments, 4 try again.
@@ -78,7 +79,7 @@ def _as_json(trigger: Trigger) -> dict[str, object]:
 
 
 def _as_text(trigger: Trigger) -> str:
-    told = [trigger.trigger_id, ", ".join(trigger.tickers)]
+    told = [trigger.trigger_id, pattern_words(trigger.pattern())]
     if trigger.cooldown_ms:
         told.append(f"cooldown {trigger.cooldown_ms} ms")
     if trigger.one_shot:
