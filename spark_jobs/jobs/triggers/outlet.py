@@ -29,10 +29,11 @@ _AGAIN_NS = 60 * NANOSECONDS
 
 
 class _Last(msgspec.Struct):
-    """The newest firings of a trigger that the log holds: their time, and which they were."""
+    """The newest firings of a trigger that the log holds: their time, which they were, and when the last was made."""
 
     fired_at_ns: int
     match_ids: set[str]
+    made_ns: int
 
 
 class TriggerOutlet:
@@ -61,10 +62,15 @@ class TriggerOutlet:
         self._untold: deque[trigger_pb2.CEPTriggerEvent] = deque(maxlen=_AGAIN_MAX)
         self._read_own(starts)
 
-    def fired_at_ns(self, trigger_id: str) -> int:
-        """Return the time of a trigger's last firing that was read or logged; 0 for none."""
+    def made_ns(self, trigger_id: str) -> int:
+        """Return when a trigger's last firing that was read or logged was made, by the clock; 0 for none."""
         last = self._last.get(trigger_id)
-        return 0 if last is None else last.fired_at_ns
+        return 0 if last is None else last.made_ns
+
+    def fired_before_ns(self, trigger_id: str, registered_ns: int) -> int:
+        """Return when an earlier trigger of an id fired last, by its exchange; 0 if none did before a registration."""
+        last = self._last.get(trigger_id)
+        return last.fired_at_ns if last is not None and last.made_ns < registered_ns else 0
 
     def tell_again(self, client_of: Callable[[str], str]) -> None:
         """Announce what was logged shortly before this began: the process before may have died in between.
@@ -88,10 +94,13 @@ class TriggerOutlet:
         """
         if self._is_broken:
             raise RetryableError("firings were not acknowledged by the log; they are made again from the last state")
+        made_ns = time.time_ns()
         fresh, known = [], 0
         for one in fired:
-            if self._is_new(one.firing):
-                fresh.append((event_message(one.firing), one.client_id))
+            if self._is_new(one.firing, made_ns):
+                event = event_message(one.firing)
+                event.stamp.published_at = made_ns
+                fresh.append((event, one.client_id))
             else:
                 known += 1
         if fresh:
@@ -105,9 +114,6 @@ class TriggerOutlet:
         return len(fresh)
 
     def _append(self, events: list[trigger_pb2.CEPTriggerEvent]) -> None:
-        made_ns = time.time_ns()
-        for event in events:
-            event.stamp.published_at = made_ns
         records = ((event.trigger_id.encode(), encode_record(event)) for event in events)
         append_acknowledged(self._log, self._topic, records, what="firings")
 
@@ -117,7 +123,7 @@ class TriggerOutlet:
         if client_id:
             self._hints.send(response_topic(client_id).encode(), event)
 
-    def _is_new(self, firing: Firing) -> bool:
+    def _is_new(self, firing: Firing, made_ns: int) -> bool:
         """Return whether a firing was not logged yet, and note it."""
         last = self._last.get(firing.trigger_id)
         if last is not None and (
@@ -125,15 +131,18 @@ class TriggerOutlet:
             or (firing.fired_at_ns == last.fired_at_ns and firing.match_id in last.match_ids)
         ):
             return False
-        self._note(firing.trigger_id, firing.fired_at_ns, firing.match_id)
+        self._note(firing.trigger_id, firing.fired_at_ns, firing.match_id, made_ns)
         return True
 
-    def _note(self, trigger_id: str, fired_at_ns: int, match_id: str) -> None:
+    def _note(self, trigger_id: str, fired_at_ns: int, match_id: str, made_ns: int) -> None:
         last = self._last.get(trigger_id)
-        if last is None or fired_at_ns > last.fired_at_ns:
-            self._last[trigger_id] = _Last(fired_at_ns, {match_id})
-        elif fired_at_ns == last.fired_at_ns:
+        if last is None:
+            last = self._last[trigger_id] = _Last(fired_at_ns, set(), made_ns)
+        if fired_at_ns > last.fired_at_ns:
+            last.fired_at_ns, last.match_ids = fired_at_ns, set()
+        if fired_at_ns == last.fired_at_ns:
             last.match_ids.add(match_id)
+        last.made_ns = max(last.made_ns, made_ns)
         while len(self._last) > _TRIGGERS_MAX:
             del self._last[next(iter(self._last))]
 
@@ -146,7 +155,8 @@ class TriggerOutlet:
             except EnvelopeError:
                 continue
             if isinstance(event, trigger_pb2.CEPTriggerEvent):
-                self._note(event.trigger_id, event.fired_at, event.match_id)
+                made_ns = event.stamp.published_at or record.timestamp_ns
+                self._note(event.trigger_id, event.fired_at, event.match_id, made_ns)
                 self._untold.append(event)
         if self._untold and not starts:
             newest_ns = max(event.stamp.published_at for event in self._untold)

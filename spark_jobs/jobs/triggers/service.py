@@ -182,15 +182,21 @@ class TriggerService:
                 self._over.discard(request.trigger_id)
                 self._book.cancel(request.trigger_id)
             elif not self._is_over(request, registered_ns):
-                self._book.register(request, since_ns=registered_ns)
+                # What an earlier trigger of this id has fired on is not read as the new one's, also without a state.
+                fired_ns = self._outlet.fired_before_ns(request.trigger_id, registered_ns)
+                self._book.register(request, since_ns=max(registered_ns, fired_ns + 1))
         except (PeerError, ValueError) as error:
             self._counters.add("triggers.refused")
             code = error.code if isinstance(error, PeerError) else ErrorCode.INVALID_REQUEST
             _LOG.warning("trigger_refused", key=str(key[:80]), error_code=code, error=str(error))
 
     def _is_over(self, request: trigger_pb2.CEPTriggerRequest, registered_ns: int) -> bool:
-        """Return whether a definition is of a trigger that is over, as far as the state does not know it."""
-        has_fired = request.one_shot and self._outlet.fired_at_ns(request.trigger_id) >= registered_ns
+        """Return whether a definition is of a trigger that is over, as far as the state does not know it.
+
+        A firing that was made before the registration is of an earlier trigger of this id. Both are times of the
+        platform's clocks; that of the exchange, by which it fired, may be ahead of them.
+        """
+        has_fired = request.one_shot and self._outlet.made_ns(request.trigger_id) >= registered_ns
         if has_fired or 0 < request.expires_at < time.time_ns() - _EXPIRED_NS:
             self._over.add(request.trigger_id)
         return request.trigger_id in self._over

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from spark_jobs.jobs.bars import decode
 from spark_jobs.jobs.state_store import StateStore
 from spark_jobs.jobs.triggers.definitions import definition_of
 from spark_jobs.jobs.triggers.state import TriggersState
-from tests.unit.spark_jobs.triggers.job_world import BTC, CLIENT, ETH, IDS, JobWorld, at
+from tests.unit.spark_jobs.triggers.job_world import BTC, CLIENT, ETH, IDS, JobWorld, S, at
 
 CROSSES = when(BTC).crosses_above("50")
 CLOSES = when(BTC).bar("1s", CLOSE.above("50"))
@@ -162,6 +163,26 @@ def test_a_one_shot_trigger_stays_over_however_often_it_is_told(world: JobWorld)
     world.start().define(CROSSES, one_shot=True).tick(6, 49).tick(7, 51).beat(8).turn()
     world.lose_state().start().define(CROSSES, one_shot=True).tick(9, 49).tick(10, 51).beat(11).turn()
     assert world.seconds() == [1]
+
+
+@pytest.mark.parametrize("ahead_s", [0, 3, 600])
+@pytest.mark.parametrize("loses_state", [False, True])
+def test_a_one_shot_trigger_that_is_registered_anew_fires_anew_however_far_the_exchanges_clock_is_ahead(
+    world: JobWorld, ahead_s: int, loses_state: bool
+) -> None:
+    now_s = (time.time_ns() - at(0)) / S + ahead_s
+    first, second = now_s + 2, now_s + 6
+    world.define(CROSSES, one_shot=True).start().turn()
+    world.tick(first - 1, 49).tick(first, 51).beat(first + 1).turn()
+    world.define(None).turn()
+    made_ms = world.fired()[0].stamp.published_at // 10**6
+    while time.time_ns() // 10**6 <= made_ms:
+        pass  # the log's times are whole milliseconds
+    world.define(CROSSES, one_shot=True)
+    if loses_state:
+        world.lose_state().start()
+    world.turn().tick(second - 1, 49).tick(second, 51).beat(second + 1).turn()
+    assert world.seconds() == pytest.approx([first, second])
 
 
 def test_a_repeated_definition_changes_nothing_and_another_one_begins_anew(world: JobWorld) -> None:
