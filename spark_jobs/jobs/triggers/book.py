@@ -62,6 +62,11 @@ class TriggerBook:
         return self._matcher.counts
 
     @property
+    def held(self) -> int:
+        """How many hits triggers of several sources hold back until the slowest has come so far."""
+        return self._matcher.held
+
+    @property
     def since_ns(self) -> int | None:
         """When the first of the triggers was registered; None without any."""
         return min((trigger.since_ns for trigger in self._matcher.triggers.values()), default=None)

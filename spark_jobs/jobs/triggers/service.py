@@ -41,6 +41,7 @@ _NS_PER_MS = 1_000_000
 _WORDS_MAX = 100_000
 _BEFORE_NS = 60 * NANOSECONDS
 _EXPIRED_NS = 86_400 * NANOSECONDS
+_LOSSES = ("forced", "held_overflow", "left_behind", "unsure", "partials_overflow", "window_overflow")
 _LOG = structlog.get_logger(__name__)
 
 
@@ -69,6 +70,7 @@ class TriggerService:
         self._words: dict[bytes, bytes] = {}
         self._lock, self._is_whole, self._is_closed = threading.Lock(), True, False
         self._saved_at = time.monotonic()
+        self._said: dict[str, int] = {}
         state = self._restored()
         # Before the definitions: a trigger that is registered from here on finds its ticks behind this.
         tick_ends = dict(enumerate(log.end_offsets(self._ticks)))
@@ -122,6 +124,7 @@ class TriggerService:
         self._counters.add("triggers.records", len(ticks))
         for name, count in self._book.counts.items():
             self._counters.set(f"triggers.matcher.{name}", count)
+        self._counters.set("triggers.held", self._book.held)
         self._counters.set("triggers.batch.last_ms", (time.monotonic_ns() - started_ns) // 1_000_000)
 
     def close(self) -> None:
@@ -156,10 +159,19 @@ class TriggerService:
                 clients,
             )
         )
+        self._warn()
         self._counters.set("triggers.registered", len(self._book))
         self._counters.set("triggers.tickers", len(self._book.tickers))
         self._counters.set("triggers.state.bytes", size)
         self._counters.set("triggers.state.last_ms", (time.monotonic_ns() - started_ns) // 1_000_000)
+
+    def _warn(self) -> None:
+        """Say what was left out since this was last called, and may have cost a firing."""
+        counts = {name: self._book.counts.get(name, 0) for name in _LOSSES}
+        more = {name: count - self._said.get(name, 0) for name, count in counts.items()}
+        if any(more.values()):
+            _LOG.warning("trigger_events_left_out", **{name: count for name, count in more.items() if count})
+        self._said = counts
 
     def _named(self, ticks: pa.Table) -> pa.Table:
         """Return the records of tickers that a trigger names; the others are passed over undecoded."""

@@ -21,6 +21,7 @@ from relay.engine.pattern_values import (
 )
 from spark_jobs.jobs.triggers.engine.intake import Intake
 from spark_jobs.jobs.triggers.engine.listeners import Hits, Listener, Listeners
+from spark_jobs.jobs.triggers.engine.trail import Trail
 from spark_jobs.jobs.triggers.engine.values import Bar, Item, Kind, MatcherRules, Outcome
 
 __all__ = ["BarSource", "BarState"]
@@ -47,12 +48,14 @@ class BarState(msgspec.Struct, omit_defaults=True):
         intake: order of the bars, by start.
         count: how many were evaluated.
         volumes: ends and volumes of the last ones that had a volume, in units of 10^-EXACT_DECIMALS.
+        trail: ends of the last ones, as far as triggers of several sources have not come yet.
     """
 
     source: Source
     intake: Intake[Bar] = msgspec.field(default_factory=Intake)
     count: int = 0
     volumes: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    trail: list[int] = msgspec.field(default_factory=list)
 
 
 class BarSource:
@@ -67,6 +70,8 @@ class BarSource:
     def __init__(self, state: BarState, rules: MatcherRules, counts: Counter[str]) -> None:
         self.state = state
         self.listeners = Listeners()
+        key = (Kind.BAR, *state.source)
+        self.trail = Trail(state.trail, key, times_max=rules.trail_max, counts=counts)
         self._rules, self._counts = rules, counts
         self._conditions: list[tuple[Listener, int, BarTest | BarSurge]] = []
         self._average_max = 0
@@ -80,6 +85,10 @@ class BarSource:
     def frontier_ns(self) -> int:
         """Before it everything is evaluated."""
         return self.state.intake.frontier_ns
+
+    def first_between(self, after: Item | int, before: Item | int) -> int | None:
+        """Return when the first bar ended between two events or times; None when none did."""
+        return self.trail.first_between(after, before, self.state.count)
 
     def add(self, listener: Listener, signal: int, leaf: Condition) -> None:
         """Judge a condition from now on."""
@@ -124,6 +133,7 @@ class BarSource:
         for bar in self.state.intake.release(self._rules):
             self._evaluate(bar, out)
         self.listeners.settle(out)
+        self.trail.trim()
 
     def _evaluate(self, bar: Bar, out: list[Outcome]) -> None:
         self.state.count += 1
@@ -141,6 +151,7 @@ class BarSource:
             volumes = self.state.volumes
             volumes.append((bar.time_ns, volume))
             del volumes[: -self._average_max]
+        self.trail.note(bar.time_ns, out)
         if hits or self.listeners.is_watched():
             item = Item(
                 bar.time_ns,

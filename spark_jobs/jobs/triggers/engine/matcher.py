@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from relay.engine.pattern_values import CompiledPattern, NOfM, Repeat, Source
+from spark_jobs.jobs.triggers.engine.backlog import Backlog
 from spark_jobs.jobs.triggers.engine.bar_source import BarSource, BarState
 from spark_jobs.jobs.triggers.engine.run import RunState, TriggerRun
 from spark_jobs.jobs.triggers.engine.state import MatcherState, compile_trigger, decode_state, encode_state
@@ -47,6 +48,7 @@ class Matcher:
         self._users: dict[Source, set[str]] = {}
         self._runs: dict[str, TriggerRun] = {}
         self._ended: dict[str, EndReason] = {}
+        self._backlog = Backlog(self._rules.held_max, self.counts)
 
     @property
     def triggers(self) -> Mapping[str, Trigger]:
@@ -62,6 +64,11 @@ class Matcher:
     def sources(self) -> frozenset[Source]:
         """What the triggers look at; everything else is passed over."""
         return frozenset(self._sources)
+
+    @property
+    def held(self) -> int:
+        """How many hits triggers of several sources hold back."""
+        return self._backlog.held
 
     def add(self, trigger: Trigger) -> bool:
         """Match a trigger from now on; one that is known stays as it is, unless its definition differs.
@@ -94,7 +101,9 @@ class Matcher:
         for condition in run.pattern.conditions:
             if not isinstance(condition, NOfM | Repeat):
                 self._sources[condition.source].remove(run, condition)
+        self._backlog.remove(run)
         for source in run.pattern.sources:
+            self._sources[source].trail.remove(run)
             self._users[source].discard(trigger_id)
             if not self._users[source]:
                 del self._users[source], self._sources[source], self._periods[source.ticker][source.period_seconds]
@@ -178,14 +187,18 @@ class Matcher:
 
     def _start(self, pattern: CompiledPattern, state: RunState) -> None:
         sources = {source: self._sources[source] for source in pattern.sources}
-        run = TriggerRun(pattern, state, sources, rules=self._rules, counts=self.counts)
+        run = TriggerRun(pattern, state, sources, rules=self._rules, backlog=self._backlog, counts=self.counts)
         self._runs[run.trigger_id] = run
         for signal, condition in enumerate(pattern.conditions):
             if not isinstance(condition, NOfM | Repeat):
                 sources[condition.source].add(run, signal, condition)
         for source, driver in sources.items():
             self._users.setdefault(source, set()).add(run.trigger_id)
-            driver.listeners.add(run, is_strict=pattern.is_strict, is_timed=run.is_timed)
+            driver.listeners.add(run, is_strict=pattern.is_strict and not run.is_waiting, is_timed=run.is_timed)
+            if run.is_waiting and pattern.is_strict:
+                driver.trail.add(run)
+        if run.is_waiting:
+            self._backlog.add(run)
 
     def _source_of(self, source: Source) -> TickSource | BarSource:
         known = self._sources.get(source)

@@ -12,7 +12,8 @@ in that order too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -70,6 +71,8 @@ class PartialBook:
         self._stages, self._tail, self._pattern = pattern.stages, pattern.tail, pattern
         self._last = len(pattern.stages)
         self._partials_max, self._marked, self._counts = partials_max, marked, counts
+        self._claims = self._tail is not None or any(stage.absent for stage in self._stages)
+        self._is_blind = False
 
     def __len__(self) -> int:
         return sum(map(len, self.state.places))
@@ -108,6 +111,16 @@ class PartialBook:
             if self._is_known(tail.absent, end_ns):
                 done += self._skipped([(end_ns, partial.matched)])
         return done
+
+    @contextmanager
+    def blind(self) -> Iterator[None]:
+        """While this lasts events are left out: nothing is known not to have happened, nor later of what began then."""
+        self._is_blind = True
+        yield
+        self._is_blind = False
+        if self._claims:
+            self._counts["unsure"] += len(self)
+            self.state.places[:] = [[] for _ in self.state.places]
 
     def _move(self, place: int, item: Item, mask: int, done: list[Complete]) -> None:
         places, stage = self.state.places, self._stages[place]
@@ -168,7 +181,7 @@ class PartialBook:
 
     def _is_known(self, absent: tuple[Source, ...], time_ns: int) -> bool:
         """Return whether what did not come from sources before a time really did not happen, as far as marks say."""
-        if all(self._marked(source) >= time_ns for source in absent):
+        if not (absent and self._is_blind) and all(self._marked(source) >= time_ns for source in absent):
             return True
         self._counts["unsure"] += 1
         return False

@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from relay.engine.pattern_values import CompiledPattern, NOfM, Repeat, Source
+from spark_jobs.jobs.triggers.engine.backlog import Backlog
 from spark_jobs.jobs.triggers.engine.derived import NOfMState, RepeatState
 from spark_jobs.jobs.triggers.engine.partials import Complete, PartialBook, PartialState
 from spark_jobs.jobs.triggers.engine.values import (
@@ -17,6 +18,7 @@ from spark_jobs.jobs.triggers.engine.values import (
     EndReason,
     Firing,
     Item,
+    Kind,
     MatcherRules,
     Outcome,
     Trigger,
@@ -75,6 +77,9 @@ class Progress(Protocol):
     def frontier_ns(self) -> int:
         """Before it everything is evaluated."""
 
+    def first_between(self, after: Item | int, before: Item | int) -> int | None:
+        """Return when its first event was between two events or times; None when there was none."""
+
 
 class TriggerRun:
     """Drives one trigger.
@@ -84,6 +89,7 @@ class TriggerRun:
         state: of the trigger; taken over and changed.
         sources: all that the pattern looks at.
         rules: bounds.
+        backlog: takes what is held back.
         counts: takes counters.
     """
 
@@ -94,12 +100,13 @@ class TriggerRun:
         sources: Mapping[Source, Progress],
         *,
         rules: MatcherRules,
+        backlog: Backlog,
         counts: Counter[str],
     ) -> None:
         self.pattern, self.state = pattern, state
         self.trigger_id, self.start_ns, self.fresh = state.trigger.trigger_id, state.start_ns, state.fresh
         self.is_over = False
-        self._sources, self._rules, self._counts = sources, rules, counts
+        self._sources, self._rules, self._backlog, self._counts = sources, rules, backlog, counts
         self._only = next(iter(sources.values())) if len(sources) == 1 else None
         self._derived = [
             (signal, condition)
@@ -111,6 +118,21 @@ class TriggerRun:
         )
         self.is_watching = False
         self._watch()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has several sources, so that its hits wait for the slowest."""
+        return self._only is None
+
+    @property
+    def held(self) -> int:
+        """How many hits wait."""
+        return len(self.state.queue)
+
+    @property
+    def frontier_ns(self) -> int:
+        """Before it everything of the trigger is evaluated; kept for several sources only."""
+        return self.state.frontier_ns
 
     @property
     def is_timed(self) -> bool:
@@ -127,9 +149,10 @@ class TriggerRun:
             self._counts["left_behind"] += 1
         else:
             heapq.heappush(self.state.queue, (item, mask))
+            self._backlog.push(out)
             if len(self.state.queue) > self._rules.queue_max:
                 self._counts["forced"] += 1
-                self._go_on(self.state.queue[0][0].time_ns + 1, out)
+                self.force(self.state.queue[0][0].time_ns + 1, out)
 
     def settle(self, out: list[Outcome]) -> None:
         """A source has gone on in time: do what was waiting for that."""
@@ -141,14 +164,41 @@ class TriggerRun:
         reached = [source.frontier_ns for source in self._sources.values()]
         self._go_on(max(min(reached), max(reached) - self._rules.hold_ns), out)
 
+    def force(self, frontier_ns: int, out: list[Outcome]) -> None:
+        """Go on up to a time without the sources that have not come so far."""
+        if not self.is_over:
+            self._go_on(frontier_ns, out)
+
+    def halve(self, out: list[Outcome]) -> None:
+        """Go on past the older half of what waits, however far the sources are: what did not happen is not known."""
+        times = sorted(item.time_ns for item, _ in self.state.queue)
+        with self._partials.blind():
+            self.force(times[len(times) // 2] + 1, out)
+        self._watch()
+
     def _go_on(self, frontier_ns: int, out: list[Outcome]) -> None:
         state = self.state
+        before: Item | int = state.frontier_ns
         state.frontier_ns = max(state.frontier_ns, frontier_ns)
         while state.queue and state.queue[0][0].time_ns < state.frontier_ns and not self.is_over:
             item, mask = heapq.heappop(state.queue)
-            self._step(item, mask, out)
+            self._backlog.pop()
+            self._pass_over(before, item, out)
+            if not self.is_over:
+                self._step(item, mask, out)
+            before = item
+        self._pass_over(before, state.frontier_ns, out)
         if not self.is_over:
             self._pass_time(state.frontier_ns, out)
+
+    def _pass_over(self, after: Item | int, before: Item | int, out: list[Outcome]) -> None:
+        """Take the first of the events between two hits; those behind it, being no hits either, change nothing."""
+        if not self.is_watching or self.is_over:
+            return
+        times = [source.first_between(after, before) for source in self._sources.values()]
+        first_ns = min((time_ns for time_ns in times if time_ns is not None), default=None)
+        if first_ns is not None:
+            self._step(Item(first_ns, Kind.TICK, "", 0), 0, out)
 
     def _step(self, item: Item, mask: int, out: list[Outcome]) -> None:
         self._pass_time(item.time_ns, out)
@@ -191,8 +241,8 @@ class TriggerRun:
             out.append(Ended(self.trigger_id, reason))
 
     def _watch(self) -> None:
-        """Say whether every event matters now."""
-        self.is_watching = self.pattern.is_strict and (self._only is None or len(self._partials) > 0)
+        """Say whether an event on which nothing holds matters now."""
+        self.is_watching = self.pattern.is_strict and len(self._partials) > 0
 
     def _marked(self, source: Source) -> int:
         return self._sources[source].marked_ns

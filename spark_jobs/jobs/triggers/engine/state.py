@@ -6,7 +6,7 @@
     +--------+---------+---------+---------- - -
     | magic  | length  | CRC-32  | JSON
     +--------+---------+---------+---------- - -
-      MRCEP1\\n\\0   u64 LE    u32 LE    of ``length`` bytes; the checksum is theirs
+      MRCEP2\\n\\0   u64 LE    u32 LE    of ``length`` bytes; the checksum is theirs
 
 JSON because scaled numbers outgrow 64 bits.
 """
@@ -32,7 +32,9 @@ from spark_jobs.jobs.triggers.engine.windows import TickWindow
 
 __all__ = ["MatcherState", "StateError", "compile_trigger", "decode_state", "encode_state"]
 
-_MAGIC = b"MRCEP1\n\0"
+_MAGIC = b"MRCEP2\n\0"
+_OLDER = (b"MRCEP1\n\0",)
+"""Without trails: what lay between hits was in the queues, where it is still understood."""
 _HEAD_BYTES = len(_MAGIC) + 8 + 4
 
 
@@ -70,7 +72,7 @@ def decode_state(data: bytes) -> tuple[MatcherState, list[CompiledPattern]]:
     Raises:
         StateError: it is cut short, damaged, of another version, or does not hang together.
     """
-    if data[: len(_MAGIC)] != _MAGIC:
+    if data[: len(_MAGIC)] not in (_MAGIC, *_OLDER):
         raise StateError(f"expected the state of triggers to begin with {_MAGIC!r}, got {data[: len(_MAGIC)]!r}")
     body = data[_HEAD_BYTES:]
     length = int.from_bytes(data[len(_MAGIC) : len(_MAGIC) + 8], "little")

@@ -12,6 +12,7 @@ from spark_jobs.jobs.triggers.engine.intake import Intake
 from spark_jobs.jobs.triggers.engine.levels import CrossIndex, RatioSeries, series_of
 from spark_jobs.jobs.triggers.engine.listeners import Hits, Listener, Listeners
 from spark_jobs.jobs.triggers.engine.silences import SilenceBook
+from spark_jobs.jobs.triggers.engine.trail import Trail
 from spark_jobs.jobs.triggers.engine.values import Item, Kind, MatcherRules, Outcome, Tick
 from spark_jobs.jobs.triggers.engine.windows import Reach, TickWindow
 
@@ -29,6 +30,7 @@ class TickState(msgspec.Struct, omit_defaults=True):
         last_ns: time of the last one.
         price, price_before: the last price and the last that differed from it, in units of 10^-EXACT_DECIMALS.
         window: what conditions look back to.
+        trail: times of the last ones, as far as triggers of several sources have not come yet.
     """
 
     ticker: str
@@ -38,6 +40,7 @@ class TickState(msgspec.Struct, omit_defaults=True):
     price: int | None = None
     price_before: int | None = None
     window: TickWindow = msgspec.field(default_factory=TickWindow)
+    trail: list[int] = msgspec.field(default_factory=list)
 
 
 class TickSource:
@@ -52,6 +55,7 @@ class TickSource:
     def __init__(self, state: TickState, rules: MatcherRules, counts: Counter[str]) -> None:
         self.state = state
         self.listeners = Listeners()
+        self.trail = Trail(state.trail, (Kind.TICK, state.ticker), times_max=rules.trail_max, counts=counts)
         self._rules, self._counts = rules, counts
         self._crosses = CrossIndex()
         self._new_crosses: list[tuple[Listener, int, Cross]] = []
@@ -69,6 +73,10 @@ class TickSource:
     def frontier_ns(self) -> int:
         """Before it everything is evaluated."""
         return self.state.intake.frontier_ns
+
+    def first_between(self, after: Item | int, before: Item | int) -> int | None:
+        """Return when the first tick was between two events or times; None when there was none."""
+        return self.trail.first_between(after, before, self.state.count)
 
     def add(self, listener: Listener, signal: int, leaf: Condition) -> None:
         """Judge a condition from now on. It is judged alone while the listener has the signal among its fresh ones."""
@@ -144,6 +152,7 @@ class TickSource:
         if self._silences:
             self._tell_silences(checked_ns, self.frontier_ns - 1, out)
         self.listeners.settle(out)
+        self.trail.trim()
 
     def _tell_silences(self, checked_ns: int, until_ns: int, out: list[Outcome]) -> None:
         state = self.state
@@ -169,6 +178,7 @@ class TickSource:
         if self._series:
             self._judge_ratios(tick, price, hits)
         state.last_ns = tick.time_ns
+        self.trail.note(tick.time_ns, out)
         if hits or self.listeners.is_watched():
             item = Item(
                 tick.time_ns,

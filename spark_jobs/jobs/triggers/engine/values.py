@@ -203,7 +203,9 @@ class MatcherRules(NamedTuple):
         lateness_ns: an event counts once its source's mark is past it by this.
         hold_ns: a source whose mark is this far behind another of the same trigger holds the trigger no longer.
         waiting_max: events of one source that wait for its mark; over it the oldest are evaluated without.
-        queue_max: events that one trigger of several sources holds back; over it likewise.
+        queue_max: hits that one trigger of several sources holds back; over it likewise.
+        held_max: hits that all of them hold back; over it those that hold most go on without.
+        trail_max: events of one source whose times are kept for triggers that ask which event was next; likewise.
         partials_max: begun matches of one trigger; over it the one that began first is dropped.
         window_ticks_max: ticks that one ticker's windows reach back to; over it the oldest leave early.
         spans_max: spans of trade numbers that are remembered against repeats.
@@ -214,6 +216,8 @@ class MatcherRules(NamedTuple):
     hold_ns: int = 300 * NANOSECONDS
     waiting_max: int = 200_000
     queue_max: int = 20_000
+    held_max: int = 500_000
+    trail_max: int = 200_000
     partials_max: int = 256
     window_ticks_max: int = 200_000
     spans_max: int = 1_000

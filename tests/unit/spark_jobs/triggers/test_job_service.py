@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from relay.errors import PeerError, RetryableError
 from relay.eventlog import CONTROL_TOPIC
@@ -249,6 +250,15 @@ def test_late_events_are_waited_for_as_long_as_the_settings_say(tmp_path: Path) 
     assert (world.seconds(), world.seconds(SECOND)) == ([], [])
     world.beat(7).turn()
     assert world.seconds() == [3.1]
+
+
+def test_what_was_left_out_is_logged_when_it_has_grown_and_not_again(world: JobWorld) -> None:
+    world.define(CROSSES.then(when(ETH).crosses_above("50"))).start()
+    world.tick(0, 49).beat(1).beat(1_000, ticker=ETH).tick(2, 51).beat(3).turn()
+    with capture_logs() as logs:
+        world.service._save()
+        world.service._save()
+    assert [(log["event"], log["left_behind"]) for log in logs] == [("trigger_events_left_out", 1)]
 
 
 def test_a_service_that_was_closed_fires_no_more(world: JobWorld) -> None:

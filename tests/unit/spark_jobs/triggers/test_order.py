@@ -10,13 +10,24 @@ from hypothesis import strategies as st
 from relay_client.pattern_builder import CLOSE, when
 from spark_jobs.jobs.triggers.engine.values import MatcherRules
 from tests.unit.spark_jobs.triggers import worlds
-from tests.unit.spark_jobs.triggers.market import BTC, ETH, RULES, Market, S
+from tests.unit.spark_jobs.triggers.market import BTC, ETH, ID, RULES, Market, S
 from tests.unit.spark_jobs.triggers.oracle import World
 
 A = when(BTC).crosses_above("50")
 B = when(ETH).crosses_above("60")
+STRICT = A.then_next(B)
 LATE = RULES._replace(lateness_ns=2 * S)
 HOLDING = RULES._replace(hold_ns=30 * S)
+
+
+def held(market: Market) -> int:
+    """Return how many hits all triggers hold back."""
+    return sum(len(run.state.queue) for run in market.matcher._runs.values())
+
+
+def trail(market: Market) -> int:
+    """Return how many of BTC's ticks are kept for triggers that ask which event was next."""
+    return len(market.matcher._sources[(BTC, 0)].state.trail)
 
 
 def test_an_event_counts_when_the_mark_has_passed_it_by_the_lateness():
@@ -141,6 +152,65 @@ def test_what_a_trigger_holds_back_is_bounded():
     assert len(market.mark(100).firings()) == 20
 
 
+def test_events_between_hits_are_kept_once_for_all_triggers_and_no_longer_than_they_are_waited_for():
+    market = Market(STRICT).mark(0)
+    for number in range(100):
+        market.add(STRICT, trigger_id=str(number))
+    for second in range(50):
+        market.tick(second, 40).mark(second + 1, BTC)
+    assert (held(market), trail(market)) == (0, 50)
+    market.mark(60, ETH).mark(61, BTC)
+    assert (held(market), trail(market)) == (0, 0)
+
+
+def test_a_trail_is_forgotten_with_the_last_trigger_that_follows_it():
+    market = Market(STRICT)
+    market.add(A, trigger_id="other")
+    market.prices(40, 41, 42).mark(9, BTC)
+    assert trail(market) == 3
+    market.matcher.remove(ID)
+    assert trail(market) == 0
+
+
+def test_an_event_of_a_source_that_was_slow_still_breaks_a_strict_sequence():
+    pattern = A.then_next(when(BTC).crosses_below("50")).then(B)
+    for second, expected in (("1.5", []), ("0.5", [6]), (2, [6]), ("2.5", [6])):
+        market = Market(pattern).prices(49, 51, 49).mark(9, BTC)
+        market.tick(second, 1, ticker=ETH).tick(5, 59, ticker=ETH).tick(6, 61, ticker=ETH)
+        assert market.restart().mark(9).fired() == expected, second
+
+
+def test_a_trail_is_bounded_and_its_followers_go_on_without_the_slow_source():
+    market = Market(STRICT, rules=RULES._replace(trail_max=8)).mark(0)
+    for second in range(40):
+        market.tick(second, 40).mark(second + 1, BTC)
+    assert trail(market) <= 8
+    assert market.matcher.counts["forced"] > 0
+
+
+def test_what_all_triggers_hold_back_is_bounded_and_those_that_hold_most_go_on():
+    market = Market(A.then(B), rules=RULES._replace(held_max=40)).mark(0)
+    for number in range(20):
+        market.add(A.then(B), trigger_id=f"flood {number:02}")
+    market.add(when(BTC).crosses_above("1000").then(B), trigger_id="few")
+    market.tick(0, 900).tick(1, 1001).tick(2, 49).mark(3, BTC)
+    for second in range(4, 40, 2):
+        market.tick(second, 51).tick(second + 1, 49).mark(second + 2, BTC)
+        assert held(market) == market.matcher.held <= 40
+    assert market.matcher.counts["held_overflow"] > 0
+    market.tick(3, 59, ticker=ETH).tick(3.5, 61, ticker=ETH).mark(100)
+    assert market.fired("few") == [3.5]
+    assert market.matcher.counts["left_behind"] > 0
+
+
+def test_nothing_fires_on_an_absence_that_was_left_out_because_of_the_bound():
+    pattern = A.then_not(B, within="5s")
+    market = Market(pattern, rules=RULES._replace(held_max=1)).prices(49, 51, 49, 51).mark(9, BTC)
+    market.tick("2.5", 59, ticker=ETH).tick("2.6", 61, ticker=ETH).mark(100)
+    assert [second for second in market.fired() if second < 8] == []
+    assert market.matcher.counts["unsure"] > 0
+
+
 def test_events_that_nobody_waits_for_leave_nothing_behind():
     market = Market(A).tick(0, 1, ticker=ETH).bar(0).mark(5, ETH)
     assert market.matcher.sources == {(BTC, 0)}
@@ -165,6 +235,7 @@ def test_under_every_bound_too_batches_and_restarts_change_nothing(wanted, seed)
     sent = worlds.arrival(world, last, rng)
     rng.shuffle(sent)
     rules = MatcherRules(lateness_ns=S, hold_ns=2 * S, waiting_max=12, queue_max=6, partials_max=3, window_ticks_max=8)
+    rules = rules._replace(held_max=rng.choice([5, 500]), trail_max=rng.choice([4, 500]))
     triggers = [worlds.trigger_of(f"{n:08d}", w) for n, w in enumerate(wanted)]
     whole = worlds.run(triggers, sent, random.Random(1), rules)
     assert worlds.run(triggers, sent, random.Random(2), rules, restarts=0.2) == whole

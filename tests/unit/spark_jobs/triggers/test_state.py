@@ -34,7 +34,7 @@ def filled() -> Market:
 
 
 def framed(body: bytes) -> bytes:
-    return b"MRCEP1\n\0" + len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(4, "little") + body
+    return b"MRCEP2\n\0" + len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(4, "little") + body
 
 
 STATE = filled().matcher.encode()
@@ -43,6 +43,20 @@ STATE = filled().matcher.encode()
 def test_a_state_that_was_read_is_written_the_same():
     assert Matcher.decode(STATE).encode() == STATE
     assert Matcher.decode(Matcher().encode()).triggers == {}
+
+
+@pytest.mark.parametrize(("is_between", "fired"), [(True, []), (False, [5])])
+def test_a_state_of_the_form_before_is_gone_on_from(is_between, fired):
+    """It had no trails; what lay between hits was in the queue of each trigger."""
+    market = Market(A.then_next(when(ETH).crosses_above("60"))).prices(49, 51)
+    market.tick(0, 59, ticker=ETH).tick(5, 61, ticker=ETH).mark(2, BTC)
+    body = json.loads(market.matcher.encode()[HEAD:])
+    del body["ticks"][0]["trail"]
+    if is_between:
+        body["runs"][0]["queue"].append([[BASE + 2 * S, 2, BTC, 3, 40, 0, 1, 0, 3], 0])
+    market.matcher = Matcher.decode(b"MRCEP1\n\0" + framed(json.dumps(body).encode())[8:], market.matcher._rules)
+    assert market.mark(9).fired() == fired
+    assert market.restart().matcher.encode()[:8] == b"MRCEP2\n\0"
 
 
 def test_a_restart_goes_on_as_if_there_had_been_none():
