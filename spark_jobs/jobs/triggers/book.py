@@ -44,8 +44,8 @@ class TriggerBook:
         self._lateness_ns = lateness_ns
         self._rules = MatcherRules(lateness_ns=lateness_ns)
         self._matcher = Matcher(self._rules)
-        # A bar counts once, when it is first made: none is kept for revisions.
-        self._bars = BarBook(BarRules(lateness_ns=lateness_ns, keep_ns=0), self._periods_of)
+        # A bar counts once, when it is first made: none is kept for revisions, but what a hole may still bring is.
+        self._bars = BarBook(BarRules(lateness_ns=lateness_ns, keep_ns=0, keeps_holes=True), self._periods_of)
         self._named: dict[str, frozenset[int]] = {}
         self._clients: dict[str, str] = {}
         self._is_renamed = False
@@ -158,7 +158,8 @@ class TriggerBook:
         self._clients = dict(clients)
 
     def _beat(self, ticker: str, beat: Beat, fired: list[Fired]) -> None:
-        for made in self._bars.on_beat(ticker, beat):
+        # Also of a feed that has stopped: the attempt that comes next fills the hole, or says that nobody can.
+        for made in self._bars.on_beat(ticker, beat._replace(is_down=False)):
             # What was not seen whole is no event: nobody knows what it would say.
             if isinstance(made, MadeBar) and not made.incomplete and not made.revision:
                 self._note(self._matcher.on_bar(_bar(made)), fired)
@@ -167,15 +168,14 @@ class TriggerBook:
                 self._note(self._matcher.on_mark(mark), fired)
 
     def _marks(self, ticker: str) -> Iterator[TimeMark]:
-        """Yield how far a ticker's ticks have come, and its bars: not past one that waits for a hole to be closed."""
+        """Yield how far a ticker's ticks have come, and its bars: not past one that a hole may still bring."""
         state = self._bars.tickers[ticker]
         yield TimeMark(ticker, state.reached_ns, 0)
         for period_seconds, series in state.series.items():
-            held = min((start for start in series.open if start >= series.active_ns), default=None)
-            reached_ns = state.reached_ns
-            if held is not None:
-                reached_ns = min(reached_ns, held + series.period_ns + self._lateness_ns)
-            yield TimeMark(ticker, reached_ns, period_seconds)
+            held = [start for start in series.open if start >= series.active_ns]
+            held += [start for gap in state.gaps.open if (start := series.first_open(gap.from_ns)) <= gap.to_ns]
+            ends = [start + series.period_ns + self._lateness_ns for start in held]
+            yield TimeMark(ticker, min([state.reached_ns, *ends]), period_seconds)
 
     def _note(self, outcomes: Iterable[Outcome], fired: list[Fired]) -> None:
         for outcome in outcomes:

@@ -74,6 +74,13 @@ class Series(msgspec.Struct):
         period_ns, origin_ns = _grid(self.period_seconds)
         return time_ns - (time_ns - origin_ns) % period_ns
 
+    def first_open(self, time_ns: int) -> int:
+        """Return the start of the first bucket, from the one that holds a time on, whose first bar may still come."""
+        start = max(self.start_of(time_ns), self.start_of(self.active_ns - 1) + self.period_ns, self.floor_ns)
+        while start in self.closed:
+            start += self.period_ns
+        return start
+
     def add(self, trade: BarTrade, *, limit_ns: int) -> None:
         """Add a trade; buckets that end after ``limit_ns`` are still going on."""
         start = self.start_of(trade.time_ns)

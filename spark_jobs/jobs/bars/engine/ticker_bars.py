@@ -87,17 +87,19 @@ class TickerBars(msgspec.Struct):
 
     def _settle(self, limit_ns: int, rules: BarRules) -> list[MadeBar | Recompute]:
         made: list[MadeBar | Recompute] = []
+        holes = [gap.from_ns for gap in self.gaps.open] if rules.keeps_holes else []
+        kept_ns = min([limit_ns - rules.keep_ns, *holes])
         for period in sorted(self.series):
             made += self.series[period].settle(
                 self.gaps,
                 limit_ns=limit_ns,
-                keep_ns=rules.keep_ns,
+                keep_ns=limit_ns - kept_ns,
                 is_down=self.is_down,
                 offsets=(self.trade_offset, self.gap_offset),
             )
         if self.gaps.lost:
             needed = [s for series in self.series.values() for s in (*series.open, *series.closed)]
-            self.gaps.forget(min([limit_ns - rules.keep_ns, *needed]))
+            self.gaps.forget(min([kept_ns, *needed]))
         return made
 
     def running(self) -> list[MadeBar]:

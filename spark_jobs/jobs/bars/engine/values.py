@@ -69,11 +69,13 @@ class BarRules(msgspec.Struct, frozen=True):
     Attributes:
         lateness_ns: how long after its end a bucket is waited with, by the ticker's own time.
         keep_ns: final bars whose end lies further back are made anew from stored ticks when a trade comes late.
+        keeps_holes: whether buckets that an OPEN gap may touch are kept however old they are: for whoever has no store.
         spans_max: of separate ranges of known trade numbers of a ticker.
     """
 
     lateness_ns: int = 0
     keep_ns: int = 600_000_000_000
+    keeps_holes: bool = False
     spans_max: int = 10_000
 
 

@@ -234,6 +234,44 @@ def test_a_bar_waits_for_a_hole_to_be_filled_and_is_no_event_when_it_cannot_be(w
     assert world.fired()[0].matched[0].price == "52"
 
 
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_bar_that_lies_wholly_inside_a_hole_counts_when_the_hole_is_filled(world: JobWorld, is_stopped: bool) -> None:
+    either = CLOSES.then(when(BTC).bar("1s", CLOSE.below("50")))
+    world.define(CLOSES).define(either, SECOND).start().tick(1.5, 49).beat(1.6).turn()
+    world.gap("OPEN", 2, 4, 1.5, 5.5).tick(5.5, 49)
+    for second in (3, 6, 7):
+        world.beat(second, state="DOWN" if is_stopped else "UP").turn()
+    world.service.close()
+    world.start().beat(8, attempt=2).turn()
+    assert (world.seconds(), world.seconds(SECOND)) == ([], [])
+    world.tick(2.2, 51).tick(2.8, 52).tick(4.4, 53).beat(9, attempt=2).turn()
+    assert world.seconds() == []
+    world.gap("FILLED", 2, 4, 1.5, 5.5).beat(10, attempt=2).turn()
+    assert (world.seconds(), world.seconds(SECOND)) == ([3, 5], [6, 6])
+    world.tick(2.9, 54).tick(3.5, 54).beat(11, attempt=2).turn()
+    assert world.seconds() == [3, 5]
+
+
+def test_a_hole_that_is_filled_in_part_brings_the_bars_that_are_whole_and_lets_time_go_on(world: JobWorld) -> None:
+    world.define(CLOSES).start().tick(1.5, 49).beat(1.6).turn()
+    world.gap("OPEN", 2, 5, 1.5, 9.5).tick(9.5, 49).beat(10).turn()
+    world.gap("UNFILLABLE", 2, 2, 1.5, 4.2).beat(11).turn()
+    world.tick(4.2, 51).tick(5.2, 51).beat(12).turn()
+    assert world.seconds() == []
+    world.gap("FILLED", 2, 5, 1.5, 9.5).beat(13).turn()
+    assert world.seconds() == [6]
+    world.tick(13.5, 51).beat(14.5).turn()
+    assert world.seconds() == [6, 14]
+
+
+def test_a_bar_that_was_final_before_a_hole_reached_back_into_it_does_not_count_again(world: JobWorld) -> None:
+    world.define(CLOSES).start().tick(0.5, 49).beat(0.6).tick(1.1, 51).beat(2.5).turn()
+    world.gap("OPEN", 4, 5, 1.1, 4.5).tick(4.5, 49).beat(5.5).turn()
+    assert world.seconds() == [2]
+    world.tick(1.7, 52).tick(3.5, 53).gap("FILLED", 4, 5, 1.1, 4.5).beat(6.5).turn()
+    assert world.seconds() == [2, 4]
+
+
 def test_a_feed_that_is_down_or_was_replaced_says_nothing_of_time(world: JobWorld) -> None:
     world.define(CROSSES).start().tick(0, 49).beat(0.5, attempt=2).tick(1, 51)
     world.beat(5, attempt=2, state="DOWN").beat(5, attempt=1).turn()
