@@ -67,6 +67,11 @@ class TriggerBook:
         return self._matcher.held
 
     @property
+    def begun(self) -> int:
+        """How many matches are begun."""
+        return self._matcher.begun
+
+    @property
     def since_ns(self) -> int | None:
         """When the first of the triggers was registered; None without any."""
         return min((trigger.since_ns for trigger in self._matcher.triggers.values()), default=None)

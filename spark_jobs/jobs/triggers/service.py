@@ -125,6 +125,7 @@ class TriggerService:
         for name, count in self._book.counts.items():
             self._counters.set(f"triggers.matcher.{name}", count)
         self._counters.set("triggers.held", self._book.held)
+        self._counters.set("triggers.begun", self._book.begun)
         self._counters.set("triggers.batch.last_ms", (time.monotonic_ns() - started_ns) // 1_000_000)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What all triggers of several sources hold back together, and its bound."""
+"""What all triggers hold together, and its bound: a flood is the loss of whoever makes it."""
 
 from __future__ import annotations
 
@@ -11,60 +11,58 @@ __all__ = ["Backlog", "Holder"]
 
 
 class Holder(Protocol):
-    """A trigger that holds hits back until its slowest source has come so far.
-
-    Attributes:
-        trigger_id: of the trigger.
-    """
-
-    trigger_id: str
+    """One trigger's share."""
 
     @property
     def held(self) -> int:
-        """How many hits it holds back."""
+        """How much it holds."""
 
     def halve(self, out: list[Outcome]) -> None:
-        """Go on past the older half of what it holds back."""
+        """Hold the older half no longer."""
 
 
 class Backlog:
-    """Counts the hits that are held back; over the bound those go on that hold most, so a flood is its maker's loss.
+    """Counts what is held, by trigger; over the bound those give way that hold most.
 
     Args:
-        held_max: hits of all triggers together.
+        held_max: of all triggers together.
+        overflow: name of the counter of triggers that had to give way.
         counts: takes counters.
     """
 
-    def __init__(self, held_max: int, counts: Counter[str]) -> None:
+    def __init__(self, held_max: int, overflow: str, counts: Counter[str]) -> None:
         self.held = 0
-        self._held_max, self._counts = held_max, counts
+        self._held_max, self._overflow, self._counts = held_max, overflow, counts
         self._holders: dict[str, Holder] = {}
+        self._noted: dict[str, int] = {}
+        self._is_relieving = False
 
-    def add(self, holder: Holder) -> None:
-        """Take a trigger's hits in."""
-        self._holders[holder.trigger_id] = holder
+    def add(self, trigger_id: str, holder: Holder) -> None:
+        """Take a trigger in, with what it holds."""
+        self._holders[trigger_id], self._noted[trigger_id] = holder, holder.held
         self.held += holder.held
 
-    def remove(self, holder: Holder) -> None:
+    def remove(self, trigger_id: str) -> None:
         """Take a trigger out, with what it still holds."""
-        if self._holders.pop(holder.trigger_id, None) is not None:
-            self.held -= holder.held
+        if self._holders.pop(trigger_id, None) is not None:
+            self.held -= self._noted.pop(trigger_id)
 
-    def push(self, out: list[Outcome]) -> None:
-        """A trigger holds one more."""
-        self.held += 1
-        if self.held > self._held_max:
+    def note(self, trigger_id: str, out: list[Outcome]) -> None:
+        """What a trigger holds has changed."""
+        held = self._holders[trigger_id].held
+        self.held += held - self._noted[trigger_id]
+        self._noted[trigger_id] = held
+        if self.held > self._held_max and not self._is_relieving:
+            self._is_relieving = True
             self._relieve(out)
-
-    def pop(self) -> None:
-        """A trigger holds one less."""
-        self.held -= 1
+            self._is_relieving = False
 
     def _relieve(self, out: list[Outcome]) -> None:
         """Halve whatever is above half of the mean: at least a quarter of all goes, so this is seldom done."""
-        holding = [holder for holder in self._holders.values() if holder.held]
+        holding = [(trigger_id, holder) for trigger_id, holder in self._holders.items() if holder.held]
         share = self.held // (2 * len(holding))
-        for holder in holding:
+        for trigger_id, holder in holding:
             if holder.held > share:
-                self._counts["held_overflow"] += 1
+                self._counts[self._overflow] += 1
                 holder.halve(out)
+                self.note(trigger_id, out)

@@ -48,7 +48,8 @@ class Matcher:
         self._users: dict[Source, set[str]] = {}
         self._runs: dict[str, TriggerRun] = {}
         self._ended: dict[str, EndReason] = {}
-        self._backlog = Backlog(self._rules.held_max, self.counts)
+        self._backlog = Backlog(self._rules.held_max, "held_overflow", self.counts)
+        self._begun = Backlog(self._rules.begun_max, "begun_overflow", self.counts)
 
     @property
     def triggers(self) -> Mapping[str, Trigger]:
@@ -69,6 +70,11 @@ class Matcher:
     def held(self) -> int:
         """How many hits triggers of several sources hold back."""
         return self._backlog.held
+
+    @property
+    def begun(self) -> int:
+        """How many matches are begun."""
+        return self._begun.held
 
     def add(self, trigger: Trigger) -> bool:
         """Match a trigger from now on; one that is known stays as it is, unless its definition differs.
@@ -101,7 +107,8 @@ class Matcher:
         for condition in run.pattern.conditions:
             if not isinstance(condition, NOfM | Repeat):
                 self._sources[condition.source].remove(run, condition)
-        self._backlog.remove(run)
+        self._backlog.remove(trigger_id)
+        self._begun.remove(trigger_id)
         for source in run.pattern.sources:
             self._sources[source].trail.remove(run)
             self._users[source].discard(trigger_id)
@@ -187,7 +194,9 @@ class Matcher:
 
     def _start(self, pattern: CompiledPattern, state: RunState) -> None:
         sources = {source: self._sources[source] for source in pattern.sources}
-        run = TriggerRun(pattern, state, sources, rules=self._rules, backlog=self._backlog, counts=self.counts)
+        run = TriggerRun(
+            pattern, state, sources, rules=self._rules, backlog=self._backlog, begun=self._begun, counts=self.counts
+        )
         self._runs[run.trigger_id] = run
         for signal, condition in enumerate(pattern.conditions):
             if not isinstance(condition, NOfM | Repeat):
@@ -198,7 +207,8 @@ class Matcher:
             if run.is_waiting and pattern.is_strict:
                 driver.trail.add(run)
         if run.is_waiting:
-            self._backlog.add(run)
+            self._backlog.add(run.trigger_id, run)
+        self._begun.add(run.trigger_id, run.partials)
 
     def _source_of(self, source: Source) -> TickSource | BarSource:
         known = self._sources.get(source)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 import msgspec
 
 from relay.engine.pattern_values import CompiledPattern, Source, Stage, Tail
-from spark_jobs.jobs.triggers.engine.values import Item, Matched
+from spark_jobs.jobs.triggers.engine.values import Item, Matched, Outcome
 
 __all__ = ["Complete", "Partial", "PartialBook", "PartialState"]
 
@@ -112,6 +112,16 @@ class PartialBook:
                 done += self._skipped([(end_ns, partial.matched)])
         return done
 
+    @property
+    def held(self) -> int:
+        """How many matches are begun."""
+        return len(self)
+
+    def halve(self, out: list[Outcome]) -> None:  # noqa: ARG002
+        """Drop the older half."""
+        for _ in range((len(self) + 1) // 2):
+            self._drop_oldest()
+
     @contextmanager
     def blind(self) -> Iterator[None]:
         """While this lasts events are left out: nothing is known not to have happened, nor later of what began then."""
@@ -139,8 +149,11 @@ class PartialBook:
             return
         self.state.places[place].append(Partial(matched, self.state.seen))
         if len(self) > self._partials_max:
-            self._counts["partials_overflow"] += 1
-            next(waiting for waiting in reversed(self.state.places) if waiting).pop(0)
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        self._counts["partials_overflow"] += 1
+        next(waiting for waiting in reversed(self.state.places) if waiting).pop(0)
 
     def _guard_end(self, tail: Tail, item: Item, mask: int, done: list[Complete]) -> None:
         waiting = self.state.places[self._last]

@@ -89,7 +89,8 @@ class TriggerRun:
         state: of the trigger; taken over and changed.
         sources: all that the pattern looks at.
         rules: bounds.
-        backlog: takes what is held back.
+        backlog: counts what is held back.
+        begun: counts begun matches.
         counts: takes counters.
     """
 
@@ -101,19 +102,21 @@ class TriggerRun:
         *,
         rules: MatcherRules,
         backlog: Backlog,
+        begun: Backlog,
         counts: Counter[str],
     ) -> None:
         self.pattern, self.state = pattern, state
         self.trigger_id, self.start_ns, self.fresh = state.trigger.trigger_id, state.start_ns, state.fresh
         self.is_over = False
-        self._sources, self._rules, self._backlog, self._counts = sources, rules, backlog, counts
+        self._sources, self._rules, self._counts = sources, rules, counts
+        self._backlog, self._begun = backlog, begun
         self._only = next(iter(sources.values())) if len(sources) == 1 else None
         self._derived = [
             (signal, condition)
             for signal, condition in enumerate(pattern.conditions)
             if isinstance(condition, NOfM | Repeat)
         ]
-        self._partials = PartialBook(
+        self.partials = PartialBook(
             pattern, state.partials, partials_max=rules.partials_max, marked=self._marked, counts=counts
         )
         self.is_watching = False
@@ -149,7 +152,7 @@ class TriggerRun:
             self._counts["left_behind"] += 1
         else:
             heapq.heappush(self.state.queue, (item, mask))
-            self._backlog.push(out)
+            self._backlog.note(self.trigger_id, out)
             if len(self.state.queue) > self._rules.queue_max:
                 self._counts["forced"] += 1
                 self.force(self.state.queue[0][0].time_ns + 1, out)
@@ -172,8 +175,9 @@ class TriggerRun:
     def halve(self, out: list[Outcome]) -> None:
         """Go on past the older half of what waits, however far the sources are: what did not happen is not known."""
         times = sorted(item.time_ns for item, _ in self.state.queue)
-        with self._partials.blind():
+        with self.partials.blind():
             self.force(times[len(times) // 2] + 1, out)
+        self._begun.note(self.trigger_id, out)
         self._watch()
 
     def _go_on(self, frontier_ns: int, out: list[Outcome]) -> None:
@@ -182,11 +186,11 @@ class TriggerRun:
         state.frontier_ns = max(state.frontier_ns, frontier_ns)
         while state.queue and state.queue[0][0].time_ns < state.frontier_ns and not self.is_over:
             item, mask = heapq.heappop(state.queue)
-            self._backlog.pop()
             self._pass_over(before, item, out)
             if not self.is_over:
                 self._step(item, mask, out)
             before = item
+        self._backlog.note(self.trigger_id, out)
         self._pass_over(before, state.frontier_ns, out)
         if not self.is_over:
             self._pass_time(state.frontier_ns, out)
@@ -209,14 +213,16 @@ class TriggerRun:
         for (signal, condition), judge in zip(self._derived, self.state.derived, strict=True):
             if judge.judge(condition, item, mask):  # type: ignore[arg-type]  # made for this condition
                 mask |= 1 << signal
-        self._fire(self._partials.step(item, mask), out)
+        self._fire(self.partials.step(item, mask), out)
+        self._begun.note(self.trigger_id, out)
         self._watch()
 
     def _pass_time(self, time_ns: int, out: list[Outcome]) -> None:
         """Everything before a time is evaluated: windows at the end of a pattern are over, the trigger may be too."""
         expires_ns = self.state.trigger.expires_ns
         if self.pattern.tail is not None:
-            self._fire(self._partials.pass_time(time_ns, before_ns=expires_ns), out)
+            self._fire(self.partials.pass_time(time_ns, before_ns=expires_ns), out)
+            self._begun.note(self.trigger_id, out)
             self._watch()
         if expires_ns and time_ns >= expires_ns:
             self._end(EndReason.EXPIRED, out)
@@ -242,7 +248,7 @@ class TriggerRun:
 
     def _watch(self) -> None:
         """Say whether an event on which nothing holds matters now."""
-        self.is_watching = self.pattern.is_strict and len(self._partials) > 0
+        self.is_watching = self.pattern.is_strict and len(self.partials) > 0
 
     def _marked(self, source: Source) -> int:
         return self._sources[source].marked_ns

@@ -207,6 +207,7 @@ class MatcherRules(NamedTuple):
         held_max: hits that all of them hold back; over it those that hold most go on without.
         trail_max: events of one source whose times are kept for triggers that ask which event was next; likewise.
         partials_max: begun matches of one trigger; over it the one that began first is dropped.
+        begun_max: begun matches of all triggers; over it the older half is dropped of those that have most.
         window_ticks_max: ticks that one ticker's windows reach back to; over it the oldest leave early.
         spans_max: spans of trade numbers that are remembered against repeats.
         ended_max: triggers that are remembered as over.
@@ -219,6 +220,7 @@ class MatcherRules(NamedTuple):
     held_max: int = 500_000
     trail_max: int = 200_000
     partials_max: int = 256
+    begun_max: int = 1_000_000
     window_ticks_max: int = 200_000
     spans_max: int = 1_000
     ended_max: int = 100_000

@@ -203,6 +203,20 @@ def test_what_all_triggers_hold_back_is_bounded_and_those_that_hold_most_go_on()
     assert market.matcher.counts["left_behind"] > 0
 
 
+def test_begun_matches_of_all_triggers_are_bounded_and_those_go_that_have_most():
+    pattern = A.then(when(BTC).crosses_above("1000"))
+    market = Market(pattern, rules=RULES._replace(begun_max=200))
+    for number in range(20):
+        market.add(pattern, trigger_id=f"flood {number:02}")
+    market.add(when(BTC).crosses_above("900").then(when(BTC).crosses_above("1000")), trigger_id="few")
+    market.tick(0, 49).tick(1, 901).tick(2, 49).mark(3)
+    for second in range(4, 40, 2):
+        market.tick(second, 51).tick(second + 1, 49).mark(second + 2)
+        assert market.matcher.begun == sum(len(r.partials) for r in market.matcher._runs.values()) <= 200
+    assert market.matcher.counts["begun_overflow"] > 0
+    assert market.restart().tick(50, 1001).mark(60).fired("few") == [50]
+
+
 def test_nothing_fires_on_an_absence_that_was_left_out_because_of_the_bound():
     pattern = A.then_not(B, within="5s")
     market = Market(pattern, rules=RULES._replace(held_max=1)).prices(49, 51, 49, 51).mark(9, BTC)
@@ -235,7 +249,9 @@ def test_under_every_bound_too_batches_and_restarts_change_nothing(wanted, seed)
     sent = worlds.arrival(world, last, rng)
     rng.shuffle(sent)
     rules = MatcherRules(lateness_ns=S, hold_ns=2 * S, waiting_max=12, queue_max=6, partials_max=3, window_ticks_max=8)
-    rules = rules._replace(held_max=rng.choice([5, 500]), trail_max=rng.choice([4, 500]))
+    rules = rules._replace(
+        held_max=rng.choice([5, 500]), begun_max=rng.choice([4, 500]), trail_max=rng.choice([4, 500])
+    )
     triggers = [worlds.trigger_of(f"{n:08d}", w) for n, w in enumerate(wanted)]
     whole = worlds.run(triggers, sent, random.Random(1), rules)
     assert worlds.run(triggers, sent, random.Random(2), rules, restarts=0.2) == whole
