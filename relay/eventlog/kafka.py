@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from relay.errors import RetryableError, SettingsError, StorageError
 from relay.eventlog.client_log import RepeatFilter
 from relay.eventlog.kafka_follower import KafkaFollower
-from relay.eventlog.port import LogIdentity, LogPosition, LogRecord, TopicSpec, partition_of
+from relay.eventlog.port import RECORD_BYTES_MAX, LogIdentity, LogPosition, LogRecord, TopicSpec, partition_of
 from relay.protocol.codes import ErrorCode
 
 __all__ = ["KafkaEventLog"]
@@ -61,7 +61,7 @@ class KafkaEventLog:
                 # A few milliseconds together make one request of many records: less work for us and for the broker.
                 "linger.ms": 5,
                 "compression.type": "lz4",
-                "message.max.bytes": 1_000_000,
+                "message.max.bytes": RECORD_BYTES_MAX,
                 "queue.buffering.max.kbytes": max(1, buffer_bytes_max // 1024),
                 "queue.buffering.max.messages": 100_000,
             }

@@ -8,8 +8,16 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 
-from relay.errors import RetryableError, SettingsError
-from relay.eventlog.port import LogColumns, LogIdentity, LogPosition, LogRecord, TopicSpec, partition_of
+from relay.errors import RetryableError, SettingsError, StorageError
+from relay.eventlog.port import (
+    RECORD_BYTES_MAX,
+    LogColumns,
+    LogIdentity,
+    LogPosition,
+    LogRecord,
+    TopicSpec,
+    partition_of,
+)
 from relay.protocol.codes import ErrorCode
 
 __all__ = ["MemoryEventLog"]
@@ -46,6 +54,8 @@ class MemoryEventLog:
 
     def append(self, topic: str, *, key: bytes, value: bytes) -> Future[LogPosition]:
         """See the port."""
+        if len(key) + len(value) > RECORD_BYTES_MAX:
+            raise StorageError(f"the event log cannot take a record of {len(value)} bytes, over {RECORD_BYTES_MAX}")
         with self._lock:
             partitions = self._partitions(topic)
             partition = partition_of(key, len(partitions))

@@ -11,6 +11,7 @@ from typing import Protocol
 __all__ = [
     "CONTROL_TOPIC",
     "HISTORY_TOPIC",
+    "RECORD_BYTES_MAX",
     "SYMBOL_TOPIC",
     "TICKER_STATS_TOPIC",
     "TICK_TOPIC",
@@ -26,6 +27,8 @@ __all__ = [
     "platform_topics",
 ]
 
+RECORD_BYTES_MAX = 1_000_000
+"""A record of more bytes, key and value, is refused: the log's batches are bounded."""
 HISTORY_TOPIC = "market-ohlc"
 """OHLCBatch (and final bars made from ticks), key = ticker."""
 SYMBOL_TOPIC = "symbol-metadata"
@@ -140,6 +143,7 @@ class EventLog(Protocol):
 
         Raises:
             RetryableError: OVERLOADED, the buffer is full; wait and try again.
+            StorageError: this record cannot be taken: it is over ``RECORD_BYTES_MAX``.
         """
 
     def append_then(
@@ -153,6 +157,7 @@ class EventLog(Protocol):
 
         Raises:
             RetryableError: OVERLOADED, the buffer is full; ``done`` is not called then.
+            StorageError: as for :meth:`append`; ``done`` is not called then.
         """
 
     def flush(self, timeout_s: float) -> int:

@@ -10,6 +10,7 @@ from relay.protocol.codes import ErrorCode
 __all__ = [
     "NANOSECONDS",
     "PERIOD_SECONDS_MAX",
+    "WANTED_PERIODS_MAX",
     "WEEK_ORIGIN_SECONDS",
     "WEEK_SECONDS",
     "align_down_ns",
@@ -25,6 +26,8 @@ NANOSECONDS = 1_000_000_000
 WEEK_SECONDS = 604_800
 WEEK_ORIGIN_SECONDS = 345_600
 PERIOD_SECONDS_MAX = 52 * WEEK_SECONDS
+WANTED_PERIODS_MAX = 64
+"""So many periods of one ticker's bars can be subscribed at once (0010): each is work at every trade."""
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": WEEK_SECONDS}
 _TEXT = re.compile(r"([1-9][0-9]{0,8})(s|m|h|d|w)", re.ASCII)

@@ -13,7 +13,7 @@ from itertools import islice
 
 import structlog
 
-from relay.errors import RelayError, RetryableError
+from relay.errors import RelayError, RetryableError, StorageError
 from relay.eventlog import CONTROL_TOPIC, EventLog, LogPosition
 from relay.protocol.envelope import VERSION, encode_record
 from relay.protocol.registry import MessageType
@@ -45,6 +45,7 @@ class ControlTeller:
         self._changed, self._closing = threading.Event(), threading.Event()
         self._demand: Mapping[str, frozenset[int]] = {}
         self._told: set[str] = set()
+        self._refused: set[str] = set()
         self._lock = threading.Lock()
         self._triggers: dict[str, _Words] = {}
         self._log: EventLog | None = None
@@ -57,6 +58,11 @@ class ControlTeller:
     def untold_count(self) -> int:
         """How many triggers' words the log has not acknowledged yet."""
         return len(self._triggers)
+
+    @property
+    def refused_count(self) -> int:
+        """How many tickers' periods the log did not take at the last telling."""
+        return len(self._refused)
 
     def tell(self, demand: Mapping[str, frozenset[int]]) -> None:
         """Take over which periods (seconds) of each ticker are wanted now."""
@@ -85,30 +91,39 @@ class ControlTeller:
             self._changed.clear()
             if self._closing.is_set():
                 break
-            try:
-                self._tell()
-            except RelayError as error:
-                _log.warning("control_not_told", error_code=error.code, error=str(error))
-                wait_s = _RETRY_S
-            except Exception:  # noqa: BLE001 - a dead thread would leave every later word untold
-                _log.exception("control_teller_failed")
-                wait_s = _RETRY_S
-            else:
-                wait_s = _AGAIN_S if self._demand or self._told else None
+            # Periods or triggers that cannot be told must not keep the others back.
+            is_told = self._is_done(self._prepare)
+            for telling in (self._tell_periods, self._tell_triggers) if is_told else ():
+                is_told &= self._is_done(telling)
+            wait_s = (_AGAIN_S if self._demand or self._told else None) if is_told else _RETRY_S
         if self._log is not None:
             self._log.close()
 
-    def _tell(self) -> None:
+    def _is_done(self, step: Callable[[], None]) -> bool:
+        """Take a step; return whether it was done."""
+        try:
+            step()
+        except RelayError as error:
+            _log.warning("control_not_told", error_code=error.code, error=str(error))
+        except Exception:  # noqa: BLE001 - a dead thread would leave every later word untold
+            _log.exception("control_teller_failed")
+        else:
+            return True
+        return False
+
+    def _prepare(self) -> None:
         if self._log is None and self._open_log is not None:
             self._log = self._open_log()
         if self._log is not None:
             self._log.prepare(self._topic)
-            self._tell_periods(self._log)
-            self._tell_triggers(self._log)
 
-    def _tell_periods(self, log: EventLog) -> None:
-        demand = self._demand
+    def _tell_periods(self) -> None:
+        """Append what is wanted of each ticker; a ticker whose record the log refuses is told with the next telling."""
+        log, demand = self._log, self._demand
+        if log is None:
+            return
         said = self._told = self._told | set(demand)
+        refused: set[str] = set()
         for ticker in sorted(said):
             request = work_pb2.DataRequest(
                 type=work_pb2.DataRequest.REALTIME_TICKS,
@@ -118,14 +133,20 @@ class ControlTeller:
                     include_ohlc=True, ohlc_period_seconds=sorted(demand.get(ticker, frozenset()))
                 ),
             )
-            log.append(self._topic, key=ticker.encode(), value=encode_record(request))
+            try:
+                log.append(self._topic, key=ticker.encode(), value=encode_record(request))
+            except StorageError as error:
+                refused.add(ticker)
+                if ticker not in self._refused:
+                    _log.error("periods_not_told", ticker=ticker, error_code=error.code, error=str(error))
         if said:
             log.flush(_ACKNOWLEDGED_S)
-        self._told = set(demand)
+        self._told, self._refused = set(demand) | refused, refused
 
-    def _tell_triggers(self, log: EventLog) -> None:
+    def _tell_triggers(self) -> None:
         """Append what is untold, a batch after the other; what is not acknowledged stays untold."""
-        while self._triggers and not self._closing.is_set():
+        log = self._log
+        while log is not None and self._triggers and not self._closing.is_set():
             with self._lock:
                 batch = dict(islice(self._triggers.items(), _BATCH))
                 for trigger_id in batch:
@@ -134,9 +155,13 @@ class ControlTeller:
             try:
                 for trigger_id, words in batch.items():
                     sent[trigger_id] = []
-                    for word in words:
-                        value = _record(trigger_id, word)
-                        sent[trigger_id].append(log.append(self._topic, key=trigger_id.encode(), value=value))
+                    try:
+                        for word in words:
+                            value = _record(trigger_id, word)
+                            sent[trigger_id].append(log.append(self._topic, key=trigger_id.encode(), value=value))
+                    except StorageError as error:
+                        # This record alone is refused: those behind it are told.
+                        _log.error("trigger_not_told", trigger_id=trigger_id, error_code=error.code, error=str(error))
                 log.flush(_ACKNOWLEDGED_S)
             finally:
                 untold = {t: words for t, words in batch.items() if not _is_acknowledged(sent.get(t, ()), len(words))}

@@ -45,6 +45,11 @@ class Publisher:
         """Periods (seconds) of bars that are wanted, by ticker."""
         return self._demand.periods
 
+    @property
+    def periods_refused(self) -> dict[str, int]:
+        """How many periods are subscribed over the bound, by ticker."""
+        return self._demand.refused
+
     def take_demand_change(self) -> bool:
         """Return whether the wanted tickers have changed since the last call."""
         changed, self._has_demand_changed = self._has_demand_changed, False

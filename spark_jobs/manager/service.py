@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -13,7 +13,7 @@ from relay.errors import StorageError
 from relay.observability import Counters
 from relay.protocol.codes import RejectReason
 from relay.protocol.envelope import EnvelopeError, EnvelopeLimits, decode
-from relay.protocol.periods import NANOSECONDS
+from relay.protocol.periods import NANOSECONDS, WANTED_PERIODS_MAX
 from relay.protocol.registry import Channel
 from relay.transport import Socket
 from spark_jobs.manager.control_teller import ControlTeller
@@ -265,6 +265,7 @@ class ManagerService:
             self._publisher.beat(now_ns=now_ns)
             self._publisher.tell_demand_again()
             self._control.tell(self._publisher.periods)
+            self._tell_of_refused(self._publisher.periods_refused)
             for ticker in self._realtime.unserved():
                 self._publisher.beat_down(ticker, now_ns=now_ns)
             for name, count in (
@@ -277,6 +278,7 @@ class ManagerService:
                 ("manager.realtime.refused", self._realtime.refused_count),
                 ("manager.triggers.active", len(self._triggers)),
                 ("manager.triggers.untold", self._control.untold_count),
+                ("manager.periods.untold", self._control.refused_count),
                 ("manager.offers.superseded", self._broker.offers_superseded),
                 ("manager.offers.over_bound", self._broker.offers_over_bound),
                 ("manager.catalog.changed", self._lookups.catalog_changes),
@@ -286,6 +288,13 @@ class ManagerService:
             self._next_prune_ns = now_ns + 3_600 * NANOSECONDS
             self._prune(now_ns=now_ns)
             self._execute(self._realtime.prune(now_ns), now_ns=now_ns)
+
+    def _tell_of_refused(self, periods: Mapping[str, int]) -> None:
+        """Count periods over the bound; said once while there are any: a flood must not fill the log file too."""
+        count = sum(periods.values())
+        if count and not self._counters.get("manager.periods.refused"):
+            _log.warning("periods_refused", count=count, tickers=sorted(periods)[:8], wanted_max=WANTED_PERIODS_MAX)
+        self._counters.set("manager.periods.refused", count)
 
     def _prune(self, *, now_ns: int) -> None:
         try:

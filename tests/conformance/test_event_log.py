@@ -10,10 +10,10 @@ from concurrent.futures import Future
 
 import pytest
 
-from relay.errors import RetryableError, SettingsError
+from relay.errors import RetryableError, SettingsError, StorageError
 from relay.eventlog.kafka import KafkaEventLog
 from relay.eventlog.memory import MemoryEventLog
-from relay.eventlog.port import EventLog, TopicSpec
+from relay.eventlog.port import RECORD_BYTES_MAX, EventLog, TopicSpec
 from tests.support.kafka import RunningKafka
 from tests.support.processes import wait_until
 
@@ -55,6 +55,15 @@ def test_records_appended_in_bulk_are_acknowledged_one_by_one_in_their_order(log
     wait_until(lambda: len(told) == 50, what="every acknowledgement")
     assert told == [(n, None) for n in range(50)]
     assert [r.value for r in log.read(topic, key=b"BTC")] == [b"%d" % n for n in range(50)]
+
+
+def test_a_record_over_the_bound_is_refused_and_the_next_is_taken(log, topic):
+    for append in (log.append, lambda *args, **kept: log.append_then(*args, **kept, done=lambda _: None)):
+        with pytest.raises(StorageError, match="cannot take a record of 1000001 bytes"):
+            append(topic, key=b"BTC", value=bytes(RECORD_BYTES_MAX + 1))
+    log.append(topic, key=b"BTC", value=b"next")
+    assert log.flush(30) == 0
+    assert [r.value for r in log.read(topic, key=b"BTC")] == [b"next"]
 
 
 def test_a_topic_is_known_once_it_is_prepared(log, topic):

@@ -26,7 +26,7 @@ from relay.errors import RetryableError, StorageError
 from relay.eventlog import CONTROL_TOPIC, HISTORY_TOPIC, TICK_TOPIC, EventLog, partition_of
 from relay.eventlog.access import offsets_since, read_range
 from relay.observability import Counters
-from relay.protocol.periods import NANOSECONDS
+from relay.protocol.periods import NANOSECONDS, WANTED_PERIODS_MAX
 from relay.protocol.v1 import market_pb2
 from relay.tables.offsets import HISTORY_JOB
 from relay.tables.schema import TICK_BARS_TABLE
@@ -189,6 +189,10 @@ class BarsJob:
             self._told(event)
         for ticker in self._wanted.changed():
             self._book.want(ticker)
+        refused = self._wanted.refused_count
+        if refused and not self._counters.get("bars.periods.refused"):
+            _LOG.warning("periods_refused", count=refused, asked_max=WANTED_PERIODS_MAX)
+        self._counters.set("bars.periods.refused", refused)
 
     def _take(self, records: pa.Table) -> list[tuple[int, MadeBar | Recompute]]:
         """Return what records decide, with the offset that decided it."""

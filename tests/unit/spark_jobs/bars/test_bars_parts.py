@@ -194,6 +194,19 @@ def test_a_wanted_period_ends_with_its_lease_or_when_it_is_left_out() -> None:
     assert wanted.changed() == set()
 
 
+def test_of_more_periods_than_a_ticker_may_have_those_wanted_before_stay() -> None:
+    wanted = WantedPeriods([60], clock=lambda: 0.0, asked_max=2)
+    wanted.tell(TICKER, [30, 40], lease_ms=1_000)
+    wanted.tell("ETH/USDT.BINANCE", [5], lease_ms=1_000)
+    wanted.changed()
+    wanted.tell(TICKER, [10, 20, 30, 40], lease_ms=1_000)
+    assert (wanted.of(TICKER), wanted.changed(), wanted.refused_count) == (frozenset({30, 40, 60}), set(), 2)
+    wanted.tell(TICKER, [10, 20, 40], lease_ms=1_000)
+    assert (wanted.of(TICKER), wanted.changed(), wanted.refused_count) == (frozenset({10, 40, 60}), {TICKER}, 1)
+    wanted.tell(TICKER, [], lease_ms=0)
+    assert wanted.refused_count == 0
+
+
 STATE = BarsState("cluster", "topic", {0: 5, 1: 7}, {0: 1}, b"book", [(TICKER, 60, START, 4, -1, 0)])
 
 
