@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 
 from relay.errors import RetryableError
 from relay.eventlog.port import EventLog, LogRecord
@@ -17,7 +19,9 @@ _TOLD_S = 5.0
 
 
 def read_range(log: EventLog, topic: str, *, starts: Mapping[int, int], ends: Mapping[int, int]) -> Iterator[LogRecord]:
-    """Yield a topic's records, partition by partition, at least up to the ends.
+    """Yield a topic's records up to the ends, by when they were appended; those of one partition in its order.
+
+    So the records of a key that lie in two partitions, because the topic has grown, are in their order too.
 
     Args:
         log: the event log.
@@ -29,14 +33,31 @@ def read_range(log: EventLog, topic: str, *, starts: Mapping[int, int], ends: Ma
         RetryableError: the log is away.
     """
     oldest = log.start_offsets(topic)
-    for partition, end in ends.items():
-        offset = max(starts.get(partition, 0), oldest[partition])
-        while offset < end:
-            records = log.read(topic, partition=partition, from_offset=offset, limit=_READ_RECORDS)
-            yield from records
-            if not records:
-                break
-            offset = records[-1].position.offset + 1
+    parts = [
+        _timed(_read_partition(log, topic, p, start=max(starts.get(p, 0), oldest[p]), end=end))
+        for p, end in ends.items()
+    ]
+    return (record for _, record in heapq.merge(*parts, key=itemgetter(0)))
+
+
+def _read_partition(log: EventLog, topic: str, partition: int, *, start: int, end: int) -> Iterator[LogRecord]:
+    while start < end:
+        records = log.read(topic, partition=partition, from_offset=start, limit=_READ_RECORDS)
+        for record in records:
+            if record.position.offset >= end:
+                return
+            yield record
+        if not records:
+            return
+        start = records[-1].position.offset + 1
+
+
+def _timed(records: Iterable[LogRecord]) -> Iterator[tuple[int, LogRecord]]:
+    """Yield records with their times; a clock that was set back changes no partition's order."""
+    time_ns = 0
+    for record in records:
+        time_ns = max(time_ns, record.timestamp_ns)
+        yield time_ns, record
 
 
 def offsets_since(log: EventLog, topic: str, since_ns: int) -> dict[int, int]:

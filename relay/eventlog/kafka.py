@@ -84,13 +84,15 @@ class KafkaEventLog:
         wanted = []
         for spec in topics:
             found = existing.get(spec.name)
+            # It may have grown since it was last asked for.
+            self._partitions.pop(spec.name, None)
             if found is None:
                 config = {"retention.ms": str(spec.retention_ms), "max.message.bytes": "1048588"}
                 wanted.append(NewTopic(spec.name, spec.partitions, config=config))
-            elif len(found.partitions) != spec.partitions:
+            elif len(found.partitions) < spec.partitions:
                 raise SettingsError(
                     f"topic {spec.name} has {len(found.partitions)} partitions, settings say {spec.partitions}; "
-                    "keep the old number, or use another topic prefix"
+                    f"set topic_partitions to {len(found.partitions)}, or grow the topic to {spec.partitions}"
                 )
         if not wanted:
             return

@@ -24,9 +24,14 @@ __all__ = ["MemoryEventLog"]
 
 
 class MemoryEventLog:
-    """An :class:`~relay.eventlog.port.EventLog` in this process's memory; thread-safe, not durable."""
+    """An :class:`~relay.eventlog.port.EventLog` in this process's memory; thread-safe, not durable.
 
-    def __init__(self) -> None:
+    Args:
+        clock: when a record is appended, ns since the epoch.
+    """
+
+    def __init__(self, *, clock: Callable[[], int] = time.time_ns) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
         self._cluster_id = str(uuid.uuid4())
         self._topics: dict[str, list[list[LogRecord]]] = {}
@@ -40,11 +45,16 @@ class MemoryEventLog:
                 if existing is None:
                     self._topics[spec.name] = [[] for _ in range(spec.partitions)]
                     self._topic_ids[spec.name] = str(uuid.uuid4())
-                elif len(existing) != spec.partitions:
+                elif len(existing) < spec.partitions:
                     raise SettingsError(
                         f"topic {spec.name} has {len(existing)} partitions, settings say {spec.partitions}; "
-                        "keep the old number, or use another topic prefix"
+                        f"set topic_partitions to {len(existing)}, or grow the topic to {spec.partitions}"
                     )
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions, as its operator may; keys move."""
+        with self._lock:
+            self._topics[topic] += [[] for _ in range(partitions - len(self._topics[topic]))]
 
     def prepare(self, topic: str) -> None:
         """See the port."""
@@ -61,7 +71,7 @@ class MemoryEventLog:
             partition = partition_of(key, len(partitions))
             records = partitions[partition]
             position = LogPosition(topic, partition, len(records))
-            records.append(LogRecord(position, time.time_ns(), key, value))
+            records.append(LogRecord(position, self._clock(), key, value))
         acknowledged: Future[LogPosition] = Future()
         acknowledged.set_result(position)
         return acknowledged

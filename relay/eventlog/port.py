@@ -49,7 +49,7 @@ class TopicSpec:
 
     Attributes:
         name: topic name, prefix included.
-        partitions: count; fixed at creation because the key decides the partition.
+        partitions: count at creation; the key decides the partition, so keys move when a topic grows.
         retention_ms: how long records are kept; -1 for ever.
     """
 
@@ -122,10 +122,10 @@ class EventLog(Protocol):
     """Durable, partitioned, append-only log of keyed records."""
 
     def ensure_topics(self, topics: Sequence[TopicSpec]) -> None:
-        """Create what is missing.
+        """Create what is missing. A topic that has grown since it was made is as good (0003).
 
         Raises:
-            SettingsError: a topic exists with another partition count.
+            SettingsError: a topic exists with fewer partitions.
             RetryableError: the log is away.
         """
 

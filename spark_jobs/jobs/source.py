@@ -29,7 +29,9 @@ all queries share."""
 def clamped_starts(
     log: EventLog, starts: Mapping[str, Mapping[int, int]], *, counters: Counters, job: str
 ) -> dict[str, dict[int, int]]:
-    """Return starts inside what the log holds; what lies before the oldest record is lost, and said.
+    """Return starts of all partitions, inside what the log holds; what lies before the oldest record is lost, and said.
+
+    A partition of which the starts say nothing has been added since: it is read from its beginning.
 
     Args:
         log: the event log.
@@ -41,7 +43,8 @@ def clamped_starts(
     for topic, offsets in starts.items():
         oldest, ends = log.start_offsets(topic), log.end_offsets(topic)
         clamped[topic] = {}
-        for partition, offset in offsets.items():
+        for partition in range(len(ends)):
+            offset = offsets.get(partition, 0)
             if offset < oldest[partition]:
                 counters.add(f"{job}.records.lost_to_retention", oldest[partition] - offset)
                 _LOG.error(

@@ -111,8 +111,9 @@ def test_an_empty_value_and_a_large_value_pass_unchanged(log, topic):
     assert [r.value for r in log.read(topic, key=b"k")] == [b"", large]
 
 
-def test_a_topic_with_another_partition_count_is_refused_with_both_numbers(log, topic):
+def test_a_topic_with_fewer_partitions_is_refused_with_both_numbers(log, topic):
     log.ensure_topics([TopicSpec(topic, 3, HOUR_MS)])
+    log.ensure_topics([TopicSpec(topic, 2, HOUR_MS)])
     with pytest.raises(SettingsError, match="3 partitions, settings say 4"):
         log.ensure_topics([TopicSpec(topic, 4, HOUR_MS)])
 

@@ -107,6 +107,7 @@ class BarStore:
         self._open_lake, self._outlet, self._counters = open_lake, outlet, counters
         self._log_id = (cluster_id, topic_id)
         self._waiting: dict[BarKey, Placed] = {_key(one): one for one in waiting}
+        self._needed: dict[int, tuple[int, int]] = {}
         self._lock, self._wanted, self._closing = threading.Lock(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="bar-store", daemon=True)
         self._thread.start()
@@ -117,6 +118,12 @@ class BarStore:
             for one in buckets:
                 self._waiting[_key(one)] = one
         self._wanted.set()
+
+    def hold(self, partition: int, *, trade_offset: int, gap_offset: int) -> None:
+        """Make nothing before the archive has this trade and gap: what comes next lies in another partition."""
+        with self._lock:
+            trade, gap = self._needed.get(partition, (-1, -1))
+            self._needed[partition] = max(trade, trade_offset), max(gap, gap_offset)
 
     def is_waiting(self, key: BarKey) -> bool:
         """Return whether a bucket is not made yet."""
@@ -163,13 +170,26 @@ class BarStore:
             lake.offsets(name, job=_ARCHIVE_JOB, cluster_id=self._log_id[0], topic_id=self._log_id[1]).end_offsets
             for name in (TICKS_TABLE, GAPS_TABLE)
         )
+        with self._lock:
+            self._needed = {
+                p: (trade, gap)
+                for p, (trade, gap) in self._needed.items()
+                if trade >= ticks.get(p, 0) or gap >= gaps.get(p, 0)
+            }
+            if self._needed:
+                return 0
         ready = [
             one
             for one in self.waiting()
             if one.bucket.trade_offset < ticks.get(one.partition, 0)
             and one.bucket.gap_offset < gaps.get(one.partition, 0)
         ][:_TURN_MAX]
-        decided = [one for group in _groups(ready) for one in self._make(lake, group)]
+        places = {_key(one): one.partition for one in ready}
+        decided = [
+            one._replace(partition=places[key_of(one.bar)])
+            for group in _groups(ready)
+            for one in self._make(lake, group)
+        ]
         if self._closing.is_set():
             return 0
         self._outlet.publish(decided, stored=lambda keys: stored_bars(lake, keys))

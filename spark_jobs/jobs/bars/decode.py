@@ -15,7 +15,7 @@ from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TIME_NS_MAX
 from relay.protocol.v1 import market_pb2, work_pb2
 from spark_jobs.jobs.bars.engine.values import BarTrade, Beat, GapNotice, GapState
-from spark_jobs.jobs.records import Record, records_of
+from spark_jobs.jobs.records import Record, in_log_order, records_of
 from spark_jobs.jobs.ticks.decode import check_tick, trade_number
 
 __all__ = ["BarEvent", "PeriodsWanted", "bar_event", "bar_events"]
@@ -38,12 +38,12 @@ class BarEvent(NamedTuple):
 
 
 def bar_events(records: pa.Table) -> Iterator[BarEvent]:
-    """Yield what records say, by partition and offset; what is no good is left out (the archive quarantines it).
+    """Yield what records say, in the order of the log; what is no good is left out (the archive quarantines it).
 
     Args:
-        records: columns :data:`~spark_jobs.jobs.records.RECORD_COLUMNS`.
+        records: columns :data:`~spark_jobs.jobs.records.RECORD_COLUMNS`, and ``time_ms`` where it is known.
     """
-    for record in records_of(records.sort_by([("partition", "ascending"), ("offset", "ascending")])):
+    for record in records_of(in_log_order(records)):
         event = bar_event(record)
         if event is not None:
             yield event

@@ -15,7 +15,8 @@ from __future__ import annotations
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import pyarrow as pa
 import structlog
@@ -40,7 +41,7 @@ from spark_jobs.jobs.bars.state import BarsState
 from spark_jobs.jobs.bars.wanted import WantedPeriods
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.record_reader import RecordReader
-from spark_jobs.jobs.records import RECORD_COLUMNS, Record, next_offsets, of_topic
+from spark_jobs.jobs.records import TIMED_EXPRESSIONS, Record, next_offsets, of_topic, stretches
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.source import clamped_starts, ensure_topics, followed_log, log_stream, start_query
 from spark_jobs.jobs.state_store import StateStore
@@ -51,6 +52,14 @@ JOB = "bars"
 _CLOCK_S = 1.0
 _WANTED_LATELY_NS = 60 * NANOSECONDS
 _LOG = structlog.get_logger(__name__)
+
+
+class _Made(NamedTuple):
+    """What was decided, and by the record at which place of the tick topic."""
+
+    one: MadeBar | Recompute
+    offset: int
+    partition: int
 
 
 class BarsJob:
@@ -78,6 +87,7 @@ class BarsJob:
             lateness_ns=settings.bars_lateness_ms * 1_000_000, keep_ns=settings.bars_keep_seconds * NANOSECONDS
         )
         self._book = BarBook(rules, self._wanted.of)
+        self._places: dict[str, int] = {}
         state = self._restored()
         self._reached = dict(state.tick_offsets) if state else self._rebuild_offsets()
         self._outlet = BarOutlet(
@@ -87,7 +97,10 @@ class BarsJob:
             starts=self._bar_starts(state, open_lake),
             source=zlib.crc32(f"{self._identity.cluster_id}/{self._identity.topic_id}".encode()),
             counters=counters,
-            announced=state.bar_offsets if state else None,
+            # Partitions that have been added since hold nothing that was announced before.
+            announced={p: state.bar_offsets.get(p, 0) for p in range(len(log.end_offsets(self._bars)))}
+            if state
+            else None,
         )
         self._store = BarStore(
             open_lake=open_lake,
@@ -97,7 +110,7 @@ class BarsJob:
             counters=counters,
             waiting=[_placed(one) for one in state.pending] if state else (),
         )
-        self._reader = RecordReader(RECORD_COLUMNS, log=followed_log(session, log), counters=counters, job=JOB)
+        self._reader = RecordReader(TIMED_EXPRESSIONS, log=followed_log(session, log), counters=counters, job=JOB)
         self._saved_at = time.monotonic()
         self._lock, self._is_whole = threading.Lock(), True
         self._closing = threading.Event()
@@ -108,13 +121,15 @@ class BarsJob:
     def start(self) -> StreamingQuery:
         """Start the query where the state has come to."""
         starts = clamped_starts(self._log, {self._ticks: self._reached}, counters=self._counters, job=JOB)
-        self._doubt({p for p, offset in starts[self._ticks].items() if offset != self._reached[p]})
+        self._doubt({p for p, offset in starts[self._ticks].items() if offset != self._reached.get(p, 0)})
         # What was wanted lately has been read; it is told again every few seconds.
         starts[self._control] = dict(enumerate(self._log.end_offsets(self._control)))
+        self._outlet.tell_again()
+        if starts[self._ticks].keys() != self._reached.keys():
+            starts[self._ticks] = self._catch_up(starts[self._ticks])
         source = log_stream(
             self._session, self._settings, starts, records_max=self._settings.bars_records_per_batch_max
         )
-        self._outlet.tell_again()
         self._reader.start_at(starts)
         self._query = start_query(
             source,
@@ -129,12 +144,39 @@ class BarsJob:
     def _doubt(self, partitions: set[int]) -> None:
         """The log has lost what lies between the state and its oldest record: the archive may have it."""
         for ticker in self._book.tickers:
-            if self._partition(ticker) in partitions:
+            if partitions & {self._place(ticker), partition_of(ticker.encode(), self._identity.partitions)}:
                 self._counters.add("bars.tickers.doubted")
                 self._book.doubt(ticker)
 
-    def _partition(self, ticker: str) -> int:
-        return partition_of(ticker.encode(), self._identity.partitions)
+    def _catch_up(self, starts: Mapping[int, int]) -> dict[int, int]:
+        """The topic has grown since the state was saved: read on up to its ends in the order of appending.
+
+        A ticker's records go on in another partition, and the query's micro-batches take from all at once (0003).
+        """
+        ends = dict(enumerate(self._log.end_offsets(self._ticks)))
+        _LOG.warning("log_has_grown", topic=self._ticks, before=len(self._reached), partitions=len(ends))
+        with self._lock:
+            # Not whole before all is read: a state in between would name all partitions, and be gone on from anyhow.
+            self._is_whole = False
+            for records in stretches(read_range(self._log, self._ticks, starts=starts, ends=ends)):
+                self._give(self._take(records))
+                self._counters.add("bars.records.caught_up", len(records))
+            self._reached = {p: max(end, starts[p]) for p, end in ends.items()}
+            self._is_whole = True
+        return dict(self._reached)
+
+    def _place(self, ticker: str) -> int:
+        """Return the partition of a ticker's newest record."""
+        return self._places.get(ticker, partition_of(ticker.encode(), self._identity.partitions))
+
+    def _move(self, ticker: str, partition: int) -> None:
+        """Note that a ticker's records lie in another partition from here on."""
+        state, before = self._book.tickers.get(ticker), self._places.get(ticker)
+        self._places[ticker] = partition
+        if state is not None and before is not None:
+            self._counters.add("bars.tickers.moved")
+            self._store.hold(before, trade_offset=state.trade_offset, gap_offset=state.gap_offset)
+            self._book.move(ticker)
 
     def close(self) -> None:
         """End the store's thread, and save the state unless a batch is under way or was broken off."""
@@ -158,7 +200,7 @@ class BarsJob:
                 raise RetryableError("what came before was broken off; bars are made again from the last state")
             self._is_whole = False
             self._want(of_topic(records, self._control))
-            self._give([*self._take(ticks), *self._book.on_clock(time.time_ns())])
+            self._give([*self._take(ticks), *self._on_clock()])
             self._reached.update(next_offsets(ticks))
             self._is_whole = True
             # Under the lock: a bucket that goes from the book to the store meanwhile would be in neither.
@@ -194,38 +236,44 @@ class BarsJob:
             _LOG.warning("periods_refused", count=refused, asked_max=WANTED_PERIODS_MAX)
         self._counters.set("bars.periods.refused", refused)
 
-    def _take(self, records: pa.Table) -> list[tuple[int, MadeBar | Recompute]]:
-        """Return what records decide, with the offset that decided it."""
-        made: list[tuple[int, MadeBar | Recompute]] = []
+    def _take(self, records: pa.Table) -> list[_Made]:
+        """Return what records decide, and which did."""
+        made: list[_Made] = []
         for event in bar_events(records):
             ticker, said = event.ticker, event.said
+            if self._places.get(ticker) != event.partition:
+                self._move(ticker, event.partition)
             if isinstance(said, BarTrade):
                 self._book.on_trade(ticker, said)
             elif isinstance(said, GapNotice):
                 self._book.on_gap(ticker, said, offset=event.offset)
             elif isinstance(said, Beat):
-                made += [(event.offset, one) for one in self._book.on_beat(ticker, said)]
+                made += [_Made(one, event.offset, event.partition) for one in self._book.on_beat(ticker, said)]
         return made
 
-    def _give(self, made: Iterable[tuple[int, MadeBar | Recompute]]) -> None:
+    def _on_clock(self) -> list[_Made]:
+        """Return what is over by the clock."""
+        return [_Made(one, offset, self._place(one.ticker)) for offset, one in self._book.on_clock(time.time_ns())]
+
+    def _give(self, made: Iterable[_Made]) -> None:
         """Publish final bars, then running ones; hand to the store what it has to make."""
         decided: list[Decided] = []
         placed: list[Placed] = []
         first: set[BarKey] = set()
-        for offset, one in made:
+        for one, offset, partition in made:
             if isinstance(one, Recompute):
-                placed.append(Placed(one, self._partition(one.ticker)))
+                placed.append(Placed(one, partition))
                 continue
             key = (one.ticker, one.period_seconds, one.start_ns)
             if not one.revision:
                 first.add(key)
             elif key not in first and (self._store.is_waiting(key) or not self._outlet.has_read(key)):
                 # Said before the last restart, so the table alone knows under which revision; nothing overtakes it.
-                placed.append(Placed(self._recompute(key), self._partition(one.ticker)))
+                placed.append(Placed(self._recompute(key), self._place(one.ticker)))
                 continue
             message = self._message(one)
             if message is not None:
-                decided.append(Decided(message, offset))
+                decided.append(Decided(message, offset, partition))
         self._outlet.publish(decided)
         self._store.ask(placed)
         self._outlet.show(m for m in map(self._message, self._book.running()) if m is not None)
@@ -250,7 +298,7 @@ class BarsJob:
                     return
                 self._is_whole = False
                 try:
-                    self._give(self._book.on_clock(time.time_ns()))
+                    self._give(self._on_clock())
                     self._is_whole = True
                 except Exception:  # noqa: BLE001 - whatever it was, the book has given away what nobody has got
                     _LOG.exception("bars_not_given")
@@ -271,6 +319,7 @@ class BarsJob:
                 bar_offsets,
                 self._book.encode(),
                 pending,
+                {t: p for t, p in self._places.items() if p != _home(t, self._reached)},
             )
         )
         self._counters.set("bars.state.bytes", size)
@@ -289,6 +338,7 @@ class BarsJob:
             self._counters.add("bars.state.refused")
             _LOG.error("bars_state_refused", error=str(error))
             return None
+        self._places = {t: state.places.get(t, _home(t, state.tick_offsets)) for t in self._book.tickers}
         return state
 
     def _rebuild_offsets(self) -> dict[int, int]:
@@ -312,6 +362,11 @@ class BarsJob:
         finally:
             lake.close()
         return {p: min(offset, max(stored.get(p, 0), passed.get(p, 0))) for p, offset in starts.items()}
+
+
+def _home(ticker: str, offsets: Mapping[int, int]) -> int:
+    """Return where a ticker's records belong in a topic that has these partitions."""
+    return partition_of(ticker.encode(), len(offsets))
 
 
 def _placed(one: tuple[str, int, int, int, int, int]) -> Placed:

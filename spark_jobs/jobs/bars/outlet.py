@@ -27,10 +27,11 @@ LastStored = Callable[[Sequence[BarKey]], Mapping[BarKey, market_pb2.OHLC]]
 
 
 class Decided(NamedTuple):
-    """A final bar without its revision, and the offset of the tick topic by which it was decided."""
+    """A final bar without its revision, and the offset and partition of the tick topic by which it was decided."""
 
     bar: market_pb2.OHLC
     offset: int
+    partition: int = 0
 
 
 class BarOutlet:
@@ -43,7 +44,8 @@ class BarOutlet:
         starts: by partition, from where the log's own bars are read now; the table has everything before.
         announced: by partition, up to where the process before has announced what it logged; what lies behind is
             announced by :meth:`tell_again`. Nothing for a partition that is not named.
-        source: which log the deciding offsets belong to; kept in each record as the stamp's epoch.
+        source: which log the deciding offsets belong to, 32 bits; kept in each record as the stamp's epoch, with the
+            partition above it.
         counters: of the process.
 
     Raises:
@@ -130,13 +132,14 @@ class BarOutlet:
         if stored is not None and unknown:
             self._last.update(stored(unknown))
         fresh = []
-        for bar, offset in made:
+        for bar, offset, partition in made:
+            epoch = partition << 32 | self._source
             last = self._last.get(key_of(bar))
             if last is not None:
-                is_old = last.stamp.publisher_epoch == self._source and offset < last.stamp.topic_sequence
+                is_old = last.stamp.publisher_epoch == epoch and offset < last.stamp.topic_sequence
                 if (is_old and stored is None) or is_same_bar(bar, last):
                     continue
-            bar.stamp.publisher_epoch, bar.stamp.topic_sequence = self._source, offset + 1
+            bar.stamp.publisher_epoch, bar.stamp.topic_sequence = epoch, offset + 1
             self._last[key_of(bar)] = revised(bar, last)
             fresh.append(bar)
         return fresh

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from spark_jobs.jobs.state_store import JobState
 
 __all__ = ["BarsState"]
@@ -15,8 +17,10 @@ class BarsState(JobState, frozen=True):
         book: state of the engine.
         pending: buckets that wait for the store: (ticker, period_seconds, start_ns, trade_offset, gap_offset,
             partition).
+        places: partition of the tickers whose newest record does not lie where their key says: the topic has grown.
     """
 
     bar_offsets: dict[int, int]
     book: bytes
     pending: list[tuple[str, int, int, int, int, int]]
+    places: dict[str, int] = msgspec.field(default_factory=dict)

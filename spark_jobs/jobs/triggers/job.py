@@ -9,9 +9,10 @@ from relay.eventlog import TICK_TOPIC, EventLog
 from relay.observability import Counters
 from spark_jobs.jobs.hints import HintSender
 from spark_jobs.jobs.record_reader import RecordReader
+from spark_jobs.jobs.records import TIMED_EXPRESSIONS
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.source import clamped_starts, ensure_topics, followed_log, log_stream, start_query
-from spark_jobs.jobs.triggers.service import JOB, RECORD_EXPRESSIONS, TriggerService
+from spark_jobs.jobs.triggers.service import JOB, TriggerService
 
 __all__ = ["TriggersJob"]
 
@@ -24,7 +25,7 @@ class TriggersJob:
     ) -> None:
         self._settings, self._session, self._log, self._counters = settings, session, log, counters
         ensure_topics(log, settings)
-        self._reader = RecordReader(RECORD_EXPRESSIONS, log=followed_log(session, log), counters=counters, job=JOB)
+        self._reader = RecordReader(TIMED_EXPRESSIONS, log=followed_log(session, log), counters=counters, job=JOB)
         self._service = TriggerService(settings, log=log, hints=hints, counters=counters)
 
     def start(self) -> StreamingQuery:
@@ -32,7 +33,9 @@ class TriggersJob:
         settings, reached = self._settings, self._service.offsets
         starts = clamped_starts(self._log, reached, counters=self._counters, job=JOB)
         ticks = settings.topic_prefix + TICK_TOPIC
-        self._service.doubt({p for p, offset in starts[ticks].items() if offset != reached[ticks][p]})
+        self._service.doubt({p for p, offset in starts[ticks].items() if offset != reached[ticks].get(p, 0)})
+        if starts[ticks].keys() != reached[ticks].keys():
+            starts[ticks] = self._service.catch_up(starts[ticks])
         source = log_stream(self._session, settings, starts, records_max=settings.triggers_records_per_batch_max)
         self._reader.start_at(starts)
         trigger_ms = settings.triggers_trigger_ms

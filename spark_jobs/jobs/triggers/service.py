@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +23,7 @@ from relay.protocol.periods import NANOSECONDS
 from relay.protocol.v1 import trigger_pb2
 from spark_jobs.jobs.bars.decode import bar_events
 from spark_jobs.jobs.hints import HintSender
-from spark_jobs.jobs.records import RECORD_COLUMNS, next_offsets, of_topic
+from spark_jobs.jobs.records import in_log_order, next_offsets, of_topic, stretches
 from spark_jobs.jobs.settings import JobSettings
 from spark_jobs.jobs.state_store import StateStore
 from spark_jobs.jobs.triggers.book import TriggerBook
@@ -30,13 +31,10 @@ from spark_jobs.jobs.triggers.definitions import definition_of
 from spark_jobs.jobs.triggers.outlet import TriggerOutlet
 from spark_jobs.jobs.triggers.state import TriggersState
 
-__all__ = ["JOB", "RECORD_EXPRESSIONS", "TriggerService"]
+__all__ = ["JOB", "TriggerService"]
 
 JOB = "triggers"
-RECORD_EXPRESSIONS = (*RECORD_COLUMNS, "unix_millis(timestamp) AS time_ms")
-"""What a record is asked for: also when it was appended, which is when a trigger begins."""
 _CONTROL_COLUMNS = ("partition", "offset", "key", "value", "time_ms")
-_LOG_ORDER = [("partition", "ascending"), ("offset", "ascending")]
 _NS_PER_MS = 1_000_000
 _WORDS_MAX = 100_000
 _BEFORE_NS = 60 * NANOSECONDS
@@ -95,14 +93,37 @@ class TriggerService:
 
     def doubt(self, partitions: set[int]) -> None:
         """The log has lost records between the state and its oldest one."""
-        count = self._identity.partitions
-        self._book.doubt(t for t in self._book.tickers if partition_of(t.encode(), count) in partitions)
+        counts = {len(self._reached), self._identity.partitions}
+        self._book.doubt(t for t in self._book.tickers if partitions & {partition_of(t.encode(), n) for n in counts})
+
+    def catch_up(self, starts: Mapping[int, int]) -> dict[int, int]:
+        """Read the ticks up to the end of a topic that has grown; return the offsets after them.
+
+        A ticker's records go on in another partition, and a query's micro-batches take from all at once (0003).
+
+        Args:
+            starts: first offset by partition, of all of them.
+
+        Raises:
+            RetryableError: the log is away; this object is of no use any more.
+        """
+        ends = dict(enumerate(self._log.end_offsets(self._ticks)))
+        _LOG.warning("log_has_grown", topic=self._ticks, before=len(self._reached), partitions=len(ends))
+        with self._lock:
+            # Not whole before all is read: a state in between would name all partitions, and be gone on from anyhow.
+            self._is_whole = False
+            for records in stretches(read_range(self._log, self._ticks, starts=starts, ends=ends)):
+                self._outlet.publish(self._book.take(bar_events(self._named(records))))
+                self._counters.add("triggers.records.caught_up", len(records))
+            self._reached = {p: max(end, starts[p]) for p, end in ends.items()}
+            self._is_whole = True
+        return dict(self._reached)
 
     def take(self, records: pa.Table) -> None:
         """Take a micro-batch: what it defines, then what fires.
 
         Args:
-            records: columns of :data:`RECORD_EXPRESSIONS`.
+            records: columns of :data:`~spark_jobs.jobs.records.TIMED_EXPRESSIONS`; triggers begin when appended.
 
         Raises:
             RetryableError: the log is away; this object is of no use any more.
@@ -113,7 +134,7 @@ class TriggerService:
             if self._is_closed or not self._is_whole:
                 raise RetryableError("what came before was broken off; firings are made again from the last state")
             self._is_whole = False
-            for row in control.select(list(_CONTROL_COLUMNS)).sort_by(_LOG_ORDER).to_pylist():
+            for row in in_log_order(control.select(list(_CONTROL_COLUMNS))).to_pylist():
                 self._define(row["key"], row["value"], registered_ns=row["time_ms"] * _NS_PER_MS)
             self._outlet.publish(self._book.take(bar_events(self._named(ticks))))
             self._reached.update(next_offsets(ticks))
@@ -178,7 +199,7 @@ class TriggerService:
         """Return the records of tickers that a trigger names; the others are passed over undecoded."""
         keys = ticks["key"]
         named = pa.array([ticker.encode() for ticker in self._book.tickers], keys.type)
-        return ticks.filter(pc.is_in(keys, value_set=named)).select(list(RECORD_COLUMNS))
+        return ticks.filter(pc.is_in(keys, value_set=named))
 
     def _define(self, key: bytes | None, value: bytes | None, *, registered_ns: int) -> None:
         if key is None or value is None or self._words.get(key) == value:

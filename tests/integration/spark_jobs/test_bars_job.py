@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -13,12 +14,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import zmq
+from confluent_kafka.admin import AdminClient, NewPartitions
 
-from relay.eventlog import TICK_TOPIC
+from relay.eventlog import TICK_TOPIC, partition_of
+from relay.eventlog.access import read_range
+from relay.eventlog.kafka import KafkaEventLog
 from relay.protocol.envelope import decode, decode_record, encode_record
 from relay.protocol.ranges import Range
 from relay.protocol.registry import Channel
 from relay.protocol.v1 import market_pb2
+from tests.support.kafka import RunningKafka
 from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -162,3 +167,58 @@ def test_recorded_trades_give_the_recorded_candles_over_a_kill_and_a_late_trade(
     assert all([bar.revision for bar in bars] == list(range(len(bars))) for bars in said.values())
     assert sum(len(bars) - 1 for bars in said.values()) == len(PERIODS)
     assert job.process.terminate() == 0
+
+
+def test_bars_go_on_exactly_when_the_logs_topics_have_grown(history_job, kafka: RunningKafka):
+    job, minute_ns = history_job(), 60 * 10**9
+    first_ns = (time.time_ns() // minute_ns - 60) * minute_ns
+    ticker, log = "BTC/USDT.BINANCE", job.log
+    assert (partition_of(ticker.encode(), 2), partition_of(ticker.encode(), 3)) == (1, 0)
+
+    def put(*said: market_pb2.Tick | market_pb2.Heartbeat) -> None:
+        for one in said:
+            one.ticker = ticker
+            log.append(job.prefix + TICK_TOPIC, key=ticker.encode(), value=encode_record(one))
+        assert log.flush(60) == 0
+
+    def tick(number: int, minutes: float) -> market_pb2.Tick:
+        at_ns = first_ns + round(minutes * minute_ns)
+        return market_pb2.Tick(trade_id=str(number), timestamp=at_ns, price=100 + number, amount=1, taker_buy=True)
+
+    def bars() -> list[tuple[float, int, int, bool]]:
+        ends = dict(enumerate(log.end_offsets(job.topic)))
+        found = [decode_record(r.value)[1] for r in read_range(log, job.topic, starts={}, ends=ends)]
+        return [((b.timestamp - first_ns) / minute_ns, b.revision, b.trades, b.incomplete) for b in found]
+
+    settings = {"RELAY_JOB_BARS_STATE_SECONDS": "1", "RELAY_JOB_TICKS_TRIGGER_SECONDS": "1"}
+    command = [*COMMAND, "triggers"]
+    job.start(command, **settings)
+    put(beat(first_ns - 1), tick(1, 0.1), tick(2, 0.2), beat(first_ns + minute_ns), tick(3, 1.1))
+    wait_until(lambda: bars() == [(0, 0, 2, False)], what="the first bar", deadline_s=180)
+    wait_until(lambda: job.counters().get("bars.records") == 5, what="all to be read", deadline_s=60)
+    assert job.process.terminate() == 0
+    # What nobody has read yet lies in both places of the ticker.
+    put(tick(4, 1.2))
+    names = [name for name in kafka_admin(kafka).list_topics(timeout=10).topics if name.startswith(job.prefix)]
+    for grown in kafka_admin(kafka).create_partitions([NewPartitions(name, 3) for name in names]).values():
+        grown.result(30)
+    log = KafkaEventLog(kafka.bootstrap_servers, client_id="test-grown")
+    try:
+        wait_until(lambda: len(log.end_offsets(job.topic)) == 3, what="the partitions", deadline_s=60)
+        put(tick(5, 1.3), beat(first_ns + 2 * minute_ns))
+        job.start(command, **settings)
+        whole = [(0, 0, 2, False), (1, 0, 3, False)]
+        wait_until(lambda: bars() == whole, what="the bar of both places", deadline_s=180)
+        put(tick(6, 2.1), beat(first_ns + 3 * minute_ns))
+        wait_until(lambda: bars() == [*whole, (2, 0, 1, False)], what="the next bar", deadline_s=60)
+        assert {name: job.counters().get(f"{name}.query.failures", 0) for name in ("bars", "triggers")} == {
+            "bars": 0,
+            "triggers": 0,
+        }
+    finally:
+        log.close()
+    assert job.process.terminate() == 0
+
+
+def kafka_admin(kafka: RunningKafka) -> AdminClient:
+    return AdminClient({"bootstrap.servers": kafka.bootstrap_servers})

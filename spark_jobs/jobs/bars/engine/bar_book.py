@@ -53,6 +53,11 @@ class BarBook:
         for series in self._tickers[ticker].series.values():
             series.doubt()
 
+    def move(self, ticker: str) -> None:
+        """A ticker's records lie in another partition from here on: its offsets so far mean nothing there."""
+        state = self._tickers[ticker]
+        state.trade_offset = state.gap_offset = -1
+
     def forget(self, ticker: str) -> None:
         """Make a ticker's bars no longer; it begins anew with its next record."""
         self._tickers.pop(ticker, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from relay.errors import RetryableError
-from relay.eventlog import HISTORY_TOPIC, TICK_TOPIC
+from relay.eventlog import HISTORY_TOPIC, TICK_TOPIC, LogRecord, partition_of
 from relay.eventlog.memory import MemoryEventLog
 from relay.observability import Counters
 from relay.protocol.envelope import decode_record, encode_record
@@ -33,21 +34,22 @@ TICKER = "BTC/USDT.BINANCE"
 S = 10**9
 START = 1_700_000_040 * S
 SCHEMA = pa.schema(
-    zip(RECORD_COLUMNS, (pa.string(), pa.int32(), pa.int64(), pa.binary(), pa.binary()), strict=True)  # type: ignore[arg-type]
+    [*zip(RECORD_COLUMNS, (pa.string(), pa.int32(), pa.int64(), pa.binary(), pa.binary()), strict=True)]  # type: ignore[arg-type]
 )
+TIMED = SCHEMA.append(pa.field("time_ms", pa.int64()))
 
 
 class Frame:
     """Stands for a micro-batch."""
 
-    def __init__(self, records: list[Record]) -> None:
-        self._records = [record._asdict() for record in records]
+    def __init__(self, records: Sequence[LogRecord]) -> None:
+        self._records = [_record(r)._asdict() | {"time_ms": r.timestamp_ns // 10**6} for r in records]
 
     def selectExpr(self, *_: str) -> Frame:
         return self
 
     def toArrow(self) -> pa.Table:
-        return pa.Table.from_pylist(self._records, schema=SCHEMA)
+        return pa.Table.from_pylist(self._records, schema=TIMED)
 
 
 class Query:
@@ -63,9 +65,11 @@ class Query:
 class World:
     """A log whose every record is in the tables at once, and the job that is running now; it is the lake, too."""
 
-    def __init__(self, folder: Path) -> None:
-        self.settings = JobSettings(checkpoint_folder=str(folder), topic_partitions=1, bars_state_seconds=3600)
-        self.log, self.said, self.query = MemoryEventLog(), 0, Query()
+    def __init__(self, folder: Path, *, partitions: int = 1) -> None:
+        self.settings = JobSettings(checkpoint_folder=str(folder), topic_partitions=partitions, bars_state_seconds=3600)
+        # A millisecond from record to record.
+        self.log, self.said, self.query = MemoryEventLog(clock=count(time.time_ns(), 10**6).__next__), 0, Query()
+        self.archived = dict.fromkeys(range(8), 10**6)
         self.shown: list[market_pb2.OHLC] = []
 
     def begin(self) -> World:
@@ -78,7 +82,7 @@ class World:
             counters=Counters(),
         )
         self.job.start()
-        self.read_until = self.job._reached.get(0, 0)
+        self.read_until = dict(self.job._reached)
         return self
 
     def again(self) -> World:
@@ -107,9 +111,15 @@ class World:
 
     def turn(self) -> World:
         """Hand over what the log has got since the last turn."""
-        records = self._records(TICK_TOPIC)
-        new, self.read_until = records[self.read_until :], len(records)
+        places = [(r, r.position) for r in self._read(TICK_TOPIC)]
+        new = [r for r, at in places if at.offset >= self.read_until.get(at.partition, 0)]
+        self.read_until.update({at.partition: at.offset + 1 for _, at in places})
         self.job._process(Frame(new), 0)  # type: ignore[arg-type]
+        return self
+
+    def grow(self, partitions: int) -> World:
+        for topic in (TICK_TOPIC, HISTORY_TOPIC):
+            self.log.grow(topic, partitions)
         return self
 
     def logged(self) -> list[tuple[int, int, int]]:
@@ -117,10 +127,10 @@ class World:
         return [((b.timestamp - START) // S, b.revision, b.close) for b, _ in self._bars()]
 
     def offsets(self, name: str, *, job: str, cluster_id: str, topic_id: str) -> SourceOffsets:
-        return SourceOffsets(job, cluster_id, topic_id, {0: 10**6})
+        return SourceOffsets(job, cluster_id, topic_id, dict(self.archived))
 
     def log_reached(self, cluster_id: str, topic_id: str) -> Mapping[int, int]:
-        return {0: 10**6}
+        return dict(self.archived)
 
     def read_ticks_of(self, tickers: Sequence[str], *, within: Range) -> pa.Table:
         table = pa.Table.from_pylist([r._asdict() for r in self._records(TICK_TOPIC)], schema=SCHEMA)
@@ -147,8 +157,12 @@ class World:
         return self
 
     def _records(self, topic: str) -> list[Record]:
-        found = self.log.read(topic, partition=0, limit=10**6)
-        return [Record(topic, 0, r.position.offset, r.key, r.value) for r in found]
+        return [_record(r) for r in self._read(topic)]
+
+    def _read(self, topic: str) -> list[LogRecord]:
+        partitions = range(len(self.log.end_offsets(topic)))
+        found = [r for p in partitions for r in self.log.read(topic, partition=p, limit=10**6)]
+        return sorted(found, key=lambda record: record.timestamp_ns)
 
     def _bars(self) -> Iterator[tuple[market_pb2.OHLC, Record]]:
         for record in self._records(HISTORY_TOPIC):
@@ -157,9 +171,24 @@ class World:
             yield message, record
 
 
+def _record(record: LogRecord) -> Record:
+    at = record.position
+    return Record(at.topic, at.partition, at.offset, record.key, record.value)
+
+
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    made = World(tmp_path)
+    yield from begun(World(tmp_path), monkeypatch)
+
+
+@pytest.fixture
+def growing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A log of two partitions; in one of three the ticker lies before the place that it has now."""
+    assert (partition_of(TICKER.encode(), 2), partition_of(TICKER.encode(), 3)) == (1, 0)
+    yield from begun(World(tmp_path, partitions=2), monkeypatch)
+
+
+def begun(made: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(job_module, "log_stream", lambda *_, **__: None)
     monkeypatch.setattr(job_module, "start_query", lambda *_, **__: made.query)
     yield made.begin()
@@ -207,7 +236,7 @@ def test_a_state_of_another_version_is_refused_and_the_log_read_again(
     first_bar(world).job.close()
     monkeypatch.setattr("spark_jobs.jobs.bars.engine.bar_book._MAGIC", b"MRBARS9\n")
     world.begin()
-    assert world.read_until == 0
+    assert world.read_until == {0: 0}
     assert world.turn().logged() == [(0, 0, 51)]
 
 
@@ -259,3 +288,51 @@ def test_a_long_bar_is_made_of_parts(world: World) -> None:
     assert (bar.open, bar.high, bar.low, bar.close) == (50, 52, 49, 50)
     assert (bar.trades, bar.volume, bar.first_trade_id, bar.last_trade_id) == (5, "5", "1", "5")
     assert bar.quote_volume == "252"
+
+
+def test_a_topic_that_has_grown_meanwhile_is_read_on_in_the_order_of_appending(growing: World) -> None:
+    growing.beat(-1).trade(1, 50).turn().job.close()
+    growing.trade(2, 51).grow(3).trade(3, 52).beat(60).begin()
+    assert growing.logged() == [(0, 0, 52)]
+    assert [bar.trades for bar, _ in growing._bars()] == [3]
+    # Both starts go on from where this one has come to, which is all partitions.
+    growing.again().trade(61, 53).beat(120).turn()
+    assert growing.logged() == [(0, 0, 52), (60, 0, 53)]
+
+
+def test_a_ticker_that_moves_while_the_job_runs_keeps_its_order(growing: World) -> None:
+    growing.beat(-1).trade(1, 50).turn().trade(2, 51).grow(3).trade(3, 52).beat(60).turn()
+    assert growing.logged() == [(0, 0, 52)]
+    assert [bar.trades for bar, _ in growing._bars()] == [3]
+
+
+def test_a_revision_decided_in_the_new_partition_is_not_taken_for_an_old_one(growing: World) -> None:
+    growing.beat(-1).trade(1, 50)
+    for second in range(2, 61):
+        growing.beat(second)
+    growing.turn().job.close()
+    growing.grow(3).trade(2, 55).beat(61).begin()
+    wait_until(lambda: len(growing.logged()) == 2, what="the revision", deadline_s=60)
+    assert growing.logged() == [(0, 0, 50), (0, 1, 55)]
+    growing.trade(3, 56).beat(62).turn()
+    assert growing.logged()[2:] == [(0, 2, 56)]
+
+
+def test_of_a_ticker_that_has_moved_nothing_is_made_before_the_archive_has_its_older_place(growing: World) -> None:
+    growing.archived[1] = 0
+    growing.trade(5, 50).turn().grow(3).trade(6, 51).beat(60).turn()
+    store = growing.job._store
+    assert [one.partition for one in store.waiting()] == [0]
+    assert store._turn(growing) == 0
+    growing.archived[1] = 1
+    wait_until(lambda: growing.logged() == [(0, 0, 51)], what="the bar", deadline_s=60)
+    assert [bar.trades for bar, _ in growing._bars()] == [2]
+
+
+def test_a_place_that_is_not_the_keys_own_is_known_after_a_restart(growing: World) -> None:
+    growing.beat(-1).trade(1, 50).turn().grow(3).again()
+    assert growing.job._places == {TICKER: 1}
+    growing.again()
+    assert growing.job._places == {TICKER: 1}
+    growing.trade(2, 51).beat(60).turn().again()
+    assert (growing.job._places, growing.logged()) == ({TICKER: 0}, [(0, 0, 51)])

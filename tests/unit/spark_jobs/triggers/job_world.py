@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,7 +45,7 @@ class JobWorld:
     def __init__(self, folder: Path, **settings: object) -> None:
         self.settings = JobSettings(checkpoint_folder=str(folder), topic_partitions=2, **settings)
         Base.renew()
-        self.folder, self.log, self.number = folder, MemoryEventLog(), 0
+        self.folder, self.log, self.number = folder, MemoryEventLog(clock=count(time.time_ns(), 10**6).__next__), 0
         self.log.ensure_topics(platform_topics(prefix="", partitions=2, retention_hours=1))
         self.announced: list[tuple[str, trigger_pb2.CEPTriggerEvent]] = []
         self.counters = Counters()

@@ -10,11 +10,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from relay.errors import PeerError, RetryableError
-from relay.eventlog import CONTROL_TOPIC
+from relay.eventlog import CONTROL_TOPIC, TICK_TOPIC, partition_of
 from relay.protocol.envelope import encode_record
 from relay.protocol.v1 import trigger_pb2, work_pb2
 from relay_client.pattern_builder import CLOSE, when
 from spark_jobs.jobs.bars import decode
+from spark_jobs.jobs.source import clamped_starts
 from spark_jobs.jobs.state_store import StateStore
 from spark_jobs.jobs.triggers.definitions import definition_of
 from spark_jobs.jobs.triggers.state import TriggersState
@@ -307,3 +308,28 @@ def test_a_service_that_was_closed_fires_no_more(world: JobWorld) -> None:
         world.turn()
     assert world.fired() == []
     assert world.start().turn().seconds() == [1]
+
+
+def test_ticks_of_a_topic_that_has_grown_are_read_on_in_the_order_of_appending(world: JobWorld) -> None:
+    assert (partition_of(BTC.encode(), 2), partition_of(BTC.encode(), 3)) == (1, 0)
+    world.define(CLOSES).start()
+    world.beat(-1).tick(0, 49).turn().service.close()
+    world.tick(0.2, 49)
+    world.log.grow(TICK_TOPIC, 3)
+    world.tick(0.5, 51).beat(1).tick(1.2, 40).beat(2).start()
+    reached = world.service.offsets
+    starts = clamped_starts(world.log, reached, counters=world.counters, job="triggers")[TICK_TOPIC]
+    assert (sorted(reached[TICK_TOPIC]), starts) == ([0, 1], {0: 0, 1: 2, 2: 0})
+    assert world.service.catch_up(starts) == {0: 4, 1: 3, 2: 0}
+    assert world.seconds() == [1]
+    assert world.fired()[0].match_id
+    assert world.start().turn().seconds() == [1]
+
+
+def test_a_trigger_cancelled_in_another_partition_stays_cancelled(world: JobWorld) -> None:
+    moving = "00000000-0000-4000-8000-000000000000"
+    assert (partition_of(moving.encode(), 2), partition_of(moving.encode(), 3)) == (1, 0)
+    world.define(CROSSES, moving)
+    world.log.grow(CONTROL_TOPIC, 3)
+    world.define(None, moving).start().tick(0, 49).tick(1, 51).beat(2).turn()
+    assert world.seconds(moving) == []
