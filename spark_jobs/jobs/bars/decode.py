@@ -10,13 +10,12 @@ import pyarrow as pa
 from relay.errors import PeerError
 from relay.protocol.envelope import EnvelopeError, decode_record
 from relay.protocol.periods import check_period
-from relay.protocol.scaled import STORED_DECIMALS
 from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TIME_NS_MAX
 from relay.protocol.v1 import market_pb2, work_pb2
 from spark_jobs.jobs.bars.engine.values import BarTrade, Beat, GapNotice, GapState
 from spark_jobs.jobs.records import Record, in_log_order, records_of
-from spark_jobs.jobs.ticks.decode import check_tick, trade_number
+from spark_jobs.jobs.ticks.decode import check_tick, quote_of, trade_number
 
 __all__ = ["BarEvent", "PeriodsWanted", "bar_event", "bar_events"]
 
@@ -78,9 +77,8 @@ def _event(record: Record) -> BarEvent | None:
 
 
 def _trade(tick: market_pb2.Tick, number: int, offset: int) -> BarTrade:
-    has_quote = tick.HasField("quote_amount") and tick.HasField("quote_decimals")
-    # As the archive does: price and amount stand for a quote amount that a stored number cannot hold.
-    has_quote = has_quote and tick.quote_decimals <= STORED_DECIMALS
+    # As the archive does, so that both make the same bar.
+    quote, quote_decimals = quote_of(tick)
     return BarTrade(
         number,
         tick.timestamp,
@@ -88,8 +86,8 @@ def _trade(tick: market_pb2.Tick, number: int, offset: int) -> BarTrade:
         tick.price_decimals,
         tick.amount,
         tick.amount_decimals,
-        tick.quote_amount if has_quote else None,
-        tick.quote_decimals if has_quote else 0,
+        quote,
+        quote_decimals,
         tick.taker_buy,
         offset,
     )

@@ -21,7 +21,7 @@ from relay.tables.schema import GAPS_COLUMNS, QUARANTINE_COLUMNS, TICKS_COLUMNS
 from spark_jobs.jobs.records import Record, quarantine_row, records_of
 from spark_jobs.jobs.stored_numbers import stored_numbers_of_units
 
-__all__ = ["AHEAD_NS_MAX", "DecodedTicks", "check_tick", "decode_ticks", "trade_number"]
+__all__ = ["AHEAD_NS_MAX", "DecodedTicks", "check_tick", "decode_ticks", "quote_of", "trade_number"]
 
 _TIME_NS_MIN = 473_385_600_000_000_000
 """1985: nothing was traded on any exchange we know before."""
@@ -116,6 +116,17 @@ def check_tick(tick: market_pb2.Tick, key: bytes) -> int:
     return number
 
 
+def quote_of(tick: market_pb2.Tick) -> tuple[int | None, int]:
+    """Return a tick's quote amount and its decimals; None where price and amount have to stand for it.
+
+    That is where it was not sent, or without its decimals, or with more than a stored number can hold.
+    """
+    is_there = tick.HasField("quote_amount") and tick.HasField("quote_decimals")
+    return (
+        (tick.quote_amount, tick.quote_decimals) if is_there and tick.quote_decimals <= STORED_DECIMALS else (None, 0)
+    )
+
+
 @lru_cache(_TICKERS_MAX)
 def _ticker_of(key: bytes) -> str | None:
     """Return the ticker that a key is; None when it is none in its one form. Remembered: keys come again and again."""
@@ -136,9 +147,7 @@ def _tick(tick: market_pb2.Tick, record: Record, number: int) -> tuple[Any, ...]
         tick.price_decimals,
         tick.amount,
         tick.amount_decimals,
-        # What 18 decimals may not hold is left out; price and amount are there all the same.
-        tick.quote_amount if tick.HasField("quote_amount") and tick.quote_decimals <= STORED_DECIMALS else None,
-        tick.quote_decimals,
+        *quote_of(tick),
         tick.taker_buy,
         tick.backfill,
         tick.received_at,

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from relay.protocol.envelope import encode_record
 from relay.protocol.v1 import common_pb2, market_pb2
+from spark_jobs.jobs.bars.decode import bar_event
+from spark_jobs.jobs.bars.engine.values import BarTrade
+from spark_jobs.jobs.records import Record
 from spark_jobs.jobs.ticks.decode import decode_ticks
 
 BTC = "BTC/USDT.BINANCE"
@@ -55,6 +58,18 @@ def test_numbers_are_exact_at_any_scale_and_what_was_not_sent_is_null() -> None:
     assert second["quote_amount"] == Decimal("0.0000021065")
     assert (second["trade_number"], second["time_ns"], second["sequence"], second["backfill"]) == (2, T0, 9, True)
     assert len(decoded.quarantine) == 0
+
+
+@pytest.mark.parametrize("decimals", [None, 1, 18, 19])
+def test_the_archive_and_the_engine_take_the_same_quote_amount(decimals: int | None) -> None:
+    value = encode_record(tick(quote_amount=777, quote_decimals=decimals))
+    (row,) = decode_ticks(records(value), seen_at_us=1).ticks.to_pylist()
+    event = bar_event(Record("market-tick", 0, 5, BTC.encode(), value))
+    assert event is not None
+    assert isinstance(event.said, BarTrade)
+    quote = None if event.said.quote is None else Decimal(event.said.quote).scaleb(-event.said.quote_decimals)
+    assert row["quote_amount"] == quote
+    assert (quote is None) == (decimals in (None, 19))
 
 
 def test_a_market_whose_denominators_change_keeps_the_meaning_of_its_numbers() -> None:
