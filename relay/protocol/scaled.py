@@ -20,6 +20,7 @@ __all__ = [
     "decimals_needed",
     "denominator_decimals",
     "from_scaled",
+    "is_storable",
     "parse_number",
     "plain_text",
     "to_scaled",
@@ -30,6 +31,7 @@ INT64_MAX = 2**63 - 1
 DECIMALS_MAX = 30
 STORED_DECIMALS = 18
 """Scale of decimal(38,18), the stored type of prices and volumes."""
+_STORED_BELOW = 10**20
 
 _NUMBER = re.compile(r"-?[0-9]{1,60}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 _EXACT = Context(prec=130, traps=[Inexact, InvalidOperation])
@@ -57,6 +59,11 @@ def decimals_needed(numbers: Iterable[Decimal]) -> int:
         if isinstance(exponent, int) and -exponent > needed:
             needed = -exponent
     return needed
+
+
+def is_storable(number: Decimal) -> bool:
+    """Return whether a stored number can hold it: exact with 18 decimals, at most 20 digits before the point."""
+    return abs(number) < _STORED_BELOW and decimals_needed((number,)) <= STORED_DECIMALS
 
 
 def to_scaled(number: Decimal, decimals: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from relay.protocol.scaled import INT64_MAX, STORED_DECIMALS, decimals_needed, from_scaled, plain_text, to_scaled
+from relay.protocol.scaled import INT64_MAX, decimals_needed, from_scaled, is_storable, plain_text, to_scaled
 from relay.protocol.v1 import market_pb2
 from spark_jobs.jobs.bars.engine.values import MadeBar
 
@@ -24,16 +24,20 @@ def key_of(message: market_pb2.OHLC) -> BarKey:
 def message_of_bar(bar: MadeBar) -> market_pb2.OHLC:
     """Return a bar as a message, with the fewest decimals at which its prices are exact.
 
-    A quote volume of more than 18 decimals is left out: no table could hold it.
+    A quote volume of more than 18 decimals, or of more than 20 digits before the point, is left out: no table could
+    hold it.
 
     Raises:
-        ValueError: a price does not fit 64 bits.
+        ValueError: a price does not fit 64 bits, or the tables could not hold the volume.
     """
     decimals, prices = bar.price_decimals, (bar.open, bar.high, bar.low, bar.close)
     while decimals > 0 and all(price % 10 == 0 for price in prices):
         decimals, prices = decimals - 1, (prices[0] // 10, prices[1] // 10, prices[2] // 10, prices[3] // 10)
     if max(prices) > INT64_MAX:
         raise ValueError(f"{bar.ticker}: a price of {max(prices)} x 10^-{decimals} does not fit 64 bits")
+    volume = from_scaled(bar.buy + bar.sell, bar.amount_decimals)
+    if not is_storable(volume):
+        raise ValueError(f"{bar.ticker}: expected a volume of at most 20 digits before the point, got {volume:f}")
     quote = from_scaled(bar.quote, bar.quote_decimals)
     return market_pb2.OHLC(
         ticker=bar.ticker,
@@ -44,10 +48,10 @@ def message_of_bar(bar: MadeBar) -> market_pb2.OHLC:
         low=prices[2],
         close=prices[3],
         price_decimals=decimals,
-        volume=_text(bar.buy + bar.sell, bar.amount_decimals),
+        volume=plain_text(volume),
         buy_volume=_text(bar.buy, bar.amount_decimals),
         sell_volume=_text(bar.sell, bar.amount_decimals),
-        quote_volume=plain_text(quote) if decimals_needed((quote,)) <= STORED_DECIMALS else None,
+        quote_volume=plain_text(quote) if is_storable(quote) else None,
         trades=bar.trades,
         first_trade_id=str(bar.first_number),
         last_trade_id=str(bar.last_number),

@@ -17,6 +17,7 @@ __all__ = ["QUOTE_DECIMALS", "bar_of_ticks", "gap_book_of", "joined_bar", "quote
 
 QUOTE_DECIMALS = 2 * STORED_DECIMALS
 _QUOTE_FACTOR = int("1" + STORED_DECIMALS * "0")
+_WIDE = pa.decimal256(76, STORED_DECIMALS)
 _EXACT = Context(prec=80, traps=[Inexact])
 
 
@@ -42,8 +43,8 @@ def bar_of_ticks(ticks: pa.Table, gaps: GapBook, *, ticker: str, period_seconds:
         _units(pc.min(price)),
         _units(price[-1]),
         STORED_DECIMALS,
-        _units(pc.sum(amount.filter(is_buy))),
-        _units(pc.sum(amount.filter(pc.invert(is_buy)))),
+        _units(_sum(amount.filter(is_buy))),
+        _units(_sum(amount.filter(pc.invert(is_buy)))),
         QUOTE_DECIMALS,
         _quote(ticks),
         len(ticks),
@@ -94,11 +95,16 @@ def quote_units(number: Decimal | None) -> int:
 
 def _quote(ticks: pa.Table) -> int:
     """The sum of price x amount, in units of 10^-36: as sent, or multiplied where nothing was sent."""
-    sent = _units(pc.sum(ticks["quote_amount"])) * _QUOTE_FACTOR
+    sent = _units(_sum(ticks["quote_amount"])) * _QUOTE_FACTOR
     if ticks["quote_amount"].null_count == 0:
         return sent
     rest = ticks.filter(pc.is_null(ticks["quote_amount"])).select(["price", "amount"])
     return sent + sum(_units(p) * _units(a) for p, a in zip(rest["price"], rest["amount"], strict=True))
+
+
+def _sum(column: pa.ChunkedArray) -> pa.Scalar:
+    """Return the exact sum of stored numbers: one of their own width wraps around without a word."""
+    return pc.sum(column.cast(_WIDE))
 
 
 def _units(number: Any) -> int:

@@ -99,6 +99,8 @@ def check_tick(tick: market_pb2.Tick, key: bytes) -> int:
         raise ValueError(f"expected the ticker as the record's key, got {ticker!r} under {key[:80]!r}")
     if tick.price <= 0 or tick.amount <= 0:
         raise ValueError(f"expected price and amount above zero, got {tick.price} and {tick.amount}")
+    if tick.quote_amount < 0:
+        raise ValueError(f"expected a quote amount of zero or more, got {tick.quote_amount}")
     if not _TIME_NS_MIN <= tick.timestamp <= TIME_NS_MAX:
         raise ValueError(f"expected a time between 1985 and 2100, got {tick.timestamp} ns")
     published_ns = tick.stamp.published_at

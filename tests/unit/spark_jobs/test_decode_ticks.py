@@ -83,6 +83,7 @@ def test_a_market_whose_denominators_change_keeps_the_meaning_of_its_numbers() -
     [
         tick(price=0),
         tick(amount=-1),
+        tick(quote_amount=-1, quote_decimals=2),
         tick(timestamp=0),
         tick(timestamp=2**63),
         tick(timestamp=T0 + 601 * 10**9, stamp=common_pb2.PublishStamp(published_at=T0)),

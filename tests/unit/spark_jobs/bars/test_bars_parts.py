@@ -46,6 +46,8 @@ def test_a_bar_has_the_fewest_decimals_that_are_exact_and_volumes_in_plain_notat
 def test_a_quote_volume_that_no_table_holds_is_absent_and_a_price_over_64_bits_is_refused() -> None:
     assert not message_of_bar(made(quote_decimals=19, quote=1)).HasField("quote_volume")
     assert message_of_bar(made(quote_decimals=30, quote=10**12)).quote_volume == "0.000000000000000001"
+    assert message_of_bar(made(quote_decimals=0, quote=10**20 - 1)).quote_volume == "9" * 20
+    assert not message_of_bar(made(quote_decimals=0, quote=10**20)).HasField("quote_volume")
     with pytest.raises(ValueError, match="does not fit 64 bits"):
         message_of_bar(made(high=10**19 + 1, price_decimals=0))
 
@@ -172,6 +174,19 @@ def test_no_bytes_break_the_decoder(value: bytes, place: int) -> None:
     tick = bytearray(encode_record(market_pb2.Tick(ticker=TICKER, trade_id="5", timestamp=START, price=1, amount=2)))
     tick[(place * 31) % len(tick)] ^= 1 << place
     list(bar_events(records(value, bytes(tick))))
+
+
+def test_a_volume_that_no_table_holds_is_refused() -> None:
+    assert message_of_bar(made(amount_decimals=0, buy=10**20 - 2, sell=1)).volume == "9" * 20
+    with pytest.raises(ValueError, match=r"at most 20 digits before the point, got 1(0){20}$"):
+        message_of_bar(made(amount_decimals=0, buy=10**20 - 1, sell=1))
+
+
+def test_sums_of_stored_ticks_do_not_wrap_around() -> None:
+    trades = [BarTrade(n, START + n, 1, 8, 10**27, 8, None, 0, True, n) for n in range(30)]
+    bar = bar_of_ticks(ticks_table(trades), GapBook(), ticker=TICKER, period_seconds=60, start_ns=START)
+    assert bar is not None
+    assert (bar.buy, bar.sell) == (30 * 10**19 * 10**18, 0)
 
 
 def test_wanted_periods_are_checked() -> None:
