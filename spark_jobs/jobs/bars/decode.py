@@ -10,12 +10,11 @@ import pyarrow as pa
 from relay.errors import PeerError
 from relay.protocol.envelope import EnvelopeError, decode_record
 from relay.protocol.periods import check_period
-from relay.protocol.tickers import parse_ticker
 from relay.protocol.times import TIME_NS_MAX
 from relay.protocol.v1 import market_pb2, work_pb2
 from spark_jobs.jobs.bars.engine.values import BarTrade, Beat, GapNotice, GapState
 from spark_jobs.jobs.records import Record, in_log_order, records_of
-from spark_jobs.jobs.ticks.decode import check_tick, quote_of, trade_number
+from spark_jobs.jobs.ticks.decode import check_tick, check_ticker, quote_of, trade_number
 
 __all__ = ["BarEvent", "PeriodsWanted", "bar_event", "bar_events"]
 
@@ -62,15 +61,18 @@ def _event(record: Record) -> BarEvent | None:
         number = check_tick(message, record.key or b"")
         return BarEvent(message.ticker, record.partition, record.offset, _trade(message, number, record.offset))
     if isinstance(message, market_pb2.Heartbeat):
-        if message.source != market_pb2.Heartbeat.INGESTOR or message.ticker.encode() != record.key:
+        if message.source != market_pb2.Heartbeat.INGESTOR:
             return None
+        check_ticker(message.ticker, record.key or b"")
         # One word from the end of time would make every later trade a late one.
         _check_time(message.exchange_time_reached)
         said = Beat(message.attempt, message.exchange_time_reached, message.state == market_pb2.Heartbeat.DOWN)
         return BarEvent(message.ticker, record.partition, record.offset, said)
-    if isinstance(message, market_pb2.Gap) and str(parse_ticker(message.ticker)) == message.ticker:
+    if isinstance(message, market_pb2.Gap):
+        check_ticker(message.ticker, record.key or b"")
         return BarEvent(message.ticker, record.partition, record.offset, _gap(message))
-    if isinstance(message, work_pb2.DataRequest) and str(parse_ticker(message.ticker)) == message.ticker:
+    if isinstance(message, work_pb2.DataRequest):
+        check_ticker(message.ticker, record.key or b"")
         periods = tuple(sorted({check_period(period) for period in message.realtime.ohlc_period_seconds}))
         return BarEvent(message.ticker, record.partition, record.offset, PeriodsWanted(periods, message.lease_ms))
     return None

@@ -21,7 +21,7 @@ from relay.tables.schema import GAPS_COLUMNS, QUARANTINE_COLUMNS, TICKS_COLUMNS
 from spark_jobs.jobs.records import Record, quarantine_row, records_of
 from spark_jobs.jobs.stored_numbers import stored_numbers_of_units
 
-__all__ = ["AHEAD_NS_MAX", "DecodedTicks", "check_tick", "decode_ticks", "quote_of", "trade_number"]
+__all__ = ["AHEAD_NS_MAX", "DecodedTicks", "check_tick", "check_ticker", "decode_ticks", "quote_of", "trade_number"]
 
 _TIME_NS_MIN = 473_385_600_000_000_000
 """1985: nothing was traded on any exchange we know before."""
@@ -92,11 +92,7 @@ def check_tick(tick: market_pb2.Tick, key: bytes) -> int:
     Raises:
         ValueError, PeerError: it cannot be true; with what was expected and what it was.
     """
-    # By the key, not by the text: a text of the message is made anew each time, and has to be hashed each time.
-    ticker = tick.ticker
-    if _ticker_of(key) != ticker:
-        parse_ticker(ticker)
-        raise ValueError(f"expected the ticker as the record's key, got {ticker!r} under {key[:80]!r}")
+    check_ticker(tick.ticker, key)
     if tick.price <= 0 or tick.amount <= 0:
         raise ValueError(f"expected price and amount above zero, got {tick.price} and {tick.amount}")
     if tick.quote_amount < 0:
@@ -116,6 +112,18 @@ def check_tick(tick: market_pb2.Tick, key: bytes) -> int:
     if number < 0:
         raise ValueError(f"expected a numeric trade id, got {tick.trade_id[:40]!r}")
     return number
+
+
+def check_ticker(ticker: str, key: bytes) -> None:
+    """Check that a record is of the ticker that its key is: by the key it was placed, and so it stays in order.
+
+    Raises:
+        ValueError, PeerError: it is no ticker in its one form, or another than the key.
+    """
+    # By the key, not by the text: a text of the message is made anew each time, and has to be hashed each time.
+    if _ticker_of(key) != ticker:
+        parse_ticker(ticker)
+        raise ValueError(f"expected the ticker as the record's key, got {ticker!r} under {key[:80]!r}")
 
 
 def quote_of(tick: market_pb2.Tick) -> tuple[int | None, int]:
@@ -166,8 +174,7 @@ def trade_number(trade_id: str) -> int:
 
 
 def _gap(gap: market_pb2.Gap, record: Record) -> dict[str, Any]:
-    if str(parse_ticker(gap.ticker)) != gap.ticker:
-        raise ValueError(f"expected a ticker, got {gap.ticker[:80]!r}")
+    check_ticker(gap.ticker, record.key or b"")
     if max(gap.from_time, gap.to_time, gap.stamp.published_at) > TIME_NS_MAX:
         raise ValueError("expected times before 2100")
     first, last = trade_number(gap.from_trade_id), trade_number(gap.to_trade_id)

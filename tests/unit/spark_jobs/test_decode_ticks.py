@@ -95,6 +95,7 @@ def test_a_market_whose_denominators_change_keeps_the_meaning_of_its_numbers() -
         tick(received_at=2**64 - 1),
         tick(sequence=2**64 - 1),
         market_pb2.Gap(ticker="nonsense"),
+        market_pb2.Gap(ticker="ETH/USDT.BINANCE"),
         market_pb2.Gap(ticker=BTC, from_time=2**64 - 1),
         market_pb2.Market(market_id=BTC),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from relay.errors import RetryableError
 from relay.protocol.envelope import encode_record
 from relay.protocol.v1 import market_pb2, work_pb2
 from relay.tables.schema import GAPS_COLUMNS, TICKS_COLUMNS
-from spark_jobs.jobs.bars.decode import PeriodsWanted, bar_events
+from spark_jobs.jobs.bars.decode import PeriodsWanted, bar_event, bar_events
 from spark_jobs.jobs.bars.engine.accumulator import Accumulator
 from spark_jobs.jobs.bars.engine.gap_book import GapBook
 from spark_jobs.jobs.bars.engine.values import BarTrade, Beat, GapNotice, MadeBar
@@ -24,6 +25,7 @@ from spark_jobs.jobs.bars.messages import is_same_bar, message_of_bar, message_o
 from spark_jobs.jobs.bars.state import BarsState
 from spark_jobs.jobs.bars.stored_bar import bar_of_ticks, gap_book_of
 from spark_jobs.jobs.bars.wanted import WantedPeriods
+from spark_jobs.jobs.records import Record
 from spark_jobs.jobs.state_store import StateStore
 
 TICKER = "BTC/USDT.BINANCE"
@@ -187,6 +189,24 @@ def test_sums_of_stored_ticks_do_not_wrap_around() -> None:
     bar = bar_of_ticks(ticks_table(trades), GapBook(), ticker=TICKER, period_seconds=60, start_ns=START)
     assert bar is not None
     assert (bar.buy, bar.sell) == (30 * 10**19 * 10**18, 0)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        market_pb2.Tick(trade_id="5", timestamp=START, price=3, amount=2),
+        market_pb2.Gap(state=market_pb2.Gap.OPEN, from_trade_id="5"),
+        market_pb2.Heartbeat(source=market_pb2.Heartbeat.INGESTOR, exchange_time_reached=START),
+        work_pb2.DataRequest(lease_ms=5, realtime=work_pb2.RealtimeParams(ohlc_period_seconds=[60])),
+    ],
+)
+def test_what_is_no_ticker_or_lies_under_another_key_is_nothing(message: Message) -> None:
+    for ticker, key in (("", ""), ("not a ticker", "not a ticker"), ("BINANCE:BTC/USDT", "BINANCE:BTC/USDT")):
+        message.ticker = ticker  # type: ignore[attr-defined]
+        assert bar_event(Record("t", 0, 5, key.encode(), encode_record(message))) is None
+    message.ticker = TICKER  # type: ignore[attr-defined]
+    for key, is_good in ((b"ETH/USDT.BINANCE", False), (b"", False), (None, False), (TICKER.encode(), True)):
+        assert (bar_event(Record("t", 0, 5, key, encode_record(message))) is not None) == is_good
 
 
 def test_wanted_periods_are_checked() -> None:
