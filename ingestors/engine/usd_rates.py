@@ -7,7 +7,8 @@
     two hops    else the most liquid market against a currency of one hop           path: both markets
     else        no rate: nothing is guessed
 
-A market counts when it has traded in these 24 hours. Its liquidity is what the better known side turned over, in USD.
+A market counts when it has traded in these 24 hours and all its numbers are finite. Its liquidity is what the better
+known side turned over, in USD.
 Rates have 20 significant digits and USD volumes 8 decimals, both rounded half to even, once.
 Specification: ``proto/spec/0011-statistics.md``.
 """
@@ -124,6 +125,9 @@ def _edges(rows: Iterable[TradedMarket]) -> dict[str, list[_Edge]]:
     edges: dict[str, list[_Edge]] = {}
     for row in rows:
         ticker = row.ticker
+        sent = [number for number in (row.last, row.volume, row.quote_volume) if number is not None]
+        if not all(number.is_finite() for number in sent):
+            continue
         if row.last is None or row.last <= 0 or ticker.settle is not None or ticker.base == ticker.quote:
             continue
         price = Fraction(row.last)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,14 @@ def test_usd_and_stable_coins_count_one_whatever_their_own_markets_say() -> None
         "USDT": (Decimal(1), (), NOW),
         "USD": (Decimal(1), (), NOW),
     }
+
+
+@pytest.mark.parametrize("odd", [{"last": "NaN"}, {"last": "Infinity"}, {"quote": "NaN"}, {"base": "sNaN"}])
+def test_a_market_with_a_number_that_is_none_is_no_way_and_spoils_no_other(odd: dict[str, str]) -> None:
+    rows = [row(**{"symbol": "AAA/USD", "last": "2", **odd}), row("BBB/AAA", "1"), row("CCC/BTC", "1")]
+    assert set(usd_rates(rows, known_at_ns=NOW)) == {"USD"}
+    rates = usd_rates([*rows, row("AAA/USDT", "3", quote="1")], known_at_ns=NOW)
+    assert (rates["AAA"].rate, rates["AAA"].path) == (Decimal(3), ("AAA/USDT.X",))
 
 
 def test_a_currency_is_converted_through_its_most_liquid_market_even_when_it_is_the_quote_of_it() -> None:
