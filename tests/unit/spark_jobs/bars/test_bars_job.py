@@ -310,11 +310,10 @@ def test_a_revision_decided_in_the_new_partition_is_not_taken_for_an_old_one(gro
     growing.beat(-1).trade(1, 50)
     for second in range(2, 61):
         growing.beat(second)
-    growing.turn().job.close()
-    growing.grow(3).trade(2, 55).beat(61).begin()
-    wait_until(lambda: len(growing.logged()) == 2, what="the revision", deadline_s=60)
+    growing.turn().grow(3).trade(2, 55).beat(61).turn()
     assert growing.logged() == [(0, 0, 50), (0, 1, 55)]
-    growing.trade(3, 56).beat(62).turn()
+    growing.again().trade(3, 56).beat(62).turn()
+    wait_until(lambda: len(growing.logged()) == 3, what="the revision after a restart", deadline_s=60)
     assert growing.logged()[2:] == [(0, 2, 56)]
 
 
@@ -327,6 +326,12 @@ def test_of_a_ticker_that_has_moved_nothing_is_made_before_the_archive_has_its_o
     growing.archived[1] = 1
     wait_until(lambda: growing.logged() == [(0, 0, 51)], what="the bar", deadline_s=60)
     assert [bar.trades for bar, _ in growing._bars()] == [2]
+
+
+def test_offsets_of_the_place_before_are_not_waited_for_in_the_new_one(growing: World) -> None:
+    growing.archived[0] = 0
+    growing.beat(-2).trade(-1, 50).turn().grow(3).beat(60).turn()
+    wait_until(lambda: growing.logged() == [(-60, 0, 50)], what="the bar", deadline_s=60)
 
 
 def test_a_place_that_is_not_the_keys_own_is_known_after_a_restart(growing: World) -> None:
