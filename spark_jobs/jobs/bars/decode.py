@@ -14,7 +14,7 @@ from relay.protocol.times import TIME_NS_MAX
 from relay.protocol.v1 import market_pb2, work_pb2
 from spark_jobs.jobs.bars.engine.values import BarTrade, Beat, GapNotice, GapState
 from spark_jobs.jobs.records import Record, in_log_order, records_of
-from spark_jobs.jobs.ticks.decode import check_tick, check_ticker, quote_of, trade_number
+from spark_jobs.jobs.ticks.decode import AHEAD_NS_MAX, check_tick, check_ticker, quote_of, trade_number
 
 __all__ = ["BarEvent", "PeriodsWanted", "bar_event", "bar_events"]
 
@@ -65,7 +65,7 @@ def _event(record: Record) -> BarEvent | None:
             return None
         check_ticker(message.ticker, record.key or b"")
         # One word from the end of time would make every later trade a late one.
-        _check_time(message.exchange_time_reached)
+        _check_time(message.exchange_time_reached, message.stamp.published_at)
         said = Beat(message.attempt, message.exchange_time_reached, message.state == market_pb2.Heartbeat.DOWN)
         return BarEvent(message.ticker, record.partition, record.offset, said)
     if isinstance(message, market_pb2.Gap):
@@ -96,8 +96,8 @@ def _trade(tick: market_pb2.Tick, number: int, offset: int) -> BarTrade:
 
 
 def _gap(gap: market_pb2.Gap) -> GapNotice:
-    _check_time(gap.from_time)
-    _check_time(gap.to_time)
+    _check_time(gap.from_time, gap.stamp.published_at)
+    _check_time(gap.to_time, gap.stamp.published_at)
     first, last = trade_number(gap.from_trade_id), trade_number(gap.to_trade_id)
     return GapNotice(
         GapState(market_pb2.Gap.State.Name(gap.state)),
@@ -108,6 +108,8 @@ def _gap(gap: market_pb2.Gap) -> GapNotice:
     )
 
 
-def _check_time(time_ns: int) -> None:
+def _check_time(time_ns: int, published_ns: int) -> None:
     if time_ns > TIME_NS_MAX:
         raise ValueError(f"expected a time before 2100, got {time_ns} ns")
+    if published_ns and time_ns > published_ns + AHEAD_NS_MAX:
+        raise ValueError(f"expected a time before it was published at {published_ns} ns, got {time_ns} ns")

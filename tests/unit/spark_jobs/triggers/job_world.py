@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,13 +39,25 @@ def at(seconds: float) -> int:
     return Base.ns + round(seconds * S)
 
 
+def ascending_clock() -> Callable[[], int]:
+    """The time, a millisecond later at each look: records of one partition after another have an order."""
+    last_ns = 0
+
+    def look() -> int:
+        nonlocal last_ns
+        last_ns = max(time.time_ns(), last_ns + 10**6)
+        return last_ns
+
+    return look
+
+
 class JobWorld:
     """A log, a folder, and the service that is running now."""
 
     def __init__(self, folder: Path, **settings: object) -> None:
         self.settings = JobSettings(checkpoint_folder=str(folder), topic_partitions=2, **settings)
         Base.renew()
-        self.folder, self.log, self.number = folder, MemoryEventLog(clock=count(time.time_ns(), 10**6).__next__), 0
+        self.folder, self.log, self.number = folder, MemoryEventLog(clock=ascending_clock()), 0
         self.log.ensure_topics(platform_topics(prefix="", partitions=2, retention_hours=1))
         self.announced: list[tuple[str, trigger_pb2.CEPTriggerEvent]] = []
         self.counters = Counters()
