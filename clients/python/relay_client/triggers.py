@@ -169,7 +169,8 @@ class Triggers:
             one_shot: over after its first firing.
             expires: end of its life by exchange time; a timedelta counts from now.
             unit: of ``expires`` as an integer.
-            trigger_id: UUID text, so that a program that starts again registers the same trigger, not a second one.
+            trigger_id: lower-case UUID text, such as ``str(uuid.uuid5(uuid.NAMESPACE_URL, "my-program/btc"))``, so that
+                a program that starts again registers the same trigger, not a second one.
             listen: subscribe its firings first, and buffer them (10,000) until :meth:`events` is called.
             timeout: seconds; else ``request_timeout_seconds``.
 
