@@ -77,6 +77,13 @@ def test_after_its_seconds_it_ends_well_without_a_tick(world, live):
     assert "nothing received" in done.stdout + done.stderr
 
 
+def test_bars_that_do_not_come_are_told_of_at_the_end(world, live):
+    done = run_command(["watch", "--topics", f"{BTC}|ohlc:60", "--seconds", "1"], environment=addresses(world))
+    assert done.returncode == 0
+    assert f"{BTC}|ohlc:60: no bar has come" in done.stderr
+    assert "relay job bars" in done.stderr
+
+
 def test_the_table_shows_price_size_rate_latency_and_state(world, live):
     with world.client() as client, client.subscribe(BTC) as subscription:
         live.until_subscribed(BTC_TICK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from relay.protocol.scaled import plain_text
 from relay.protocol.times import format_ns
 from relay_client.cli.event_words import event_words
 from relay_client.cli.options import connection_options, json_option, open_client
+from relay_client.cli.silence_words import Silence
 from relay_client.engine.items import Tick
 from relay_client.history import Bar
 
@@ -77,7 +79,8 @@ def command(
         _view(subscription, is_shown=not as_json and sys.stdout.isatty()) as view,
     ):
         is_told = as_json or (view is None and file is None)
-        _watch(_taken(subscription, count, seconds), subscription, view, file, is_told=is_told, as_json=as_json)
+        items = _noted(_taken(subscription, count, seconds), Silence(asked), view)
+        _watch(items, subscription, view, file, is_told=is_told, as_json=as_json)
 
 
 def _taken(subscription: Subscription, count: int | None, seconds: int | None) -> Iterator[Any]:
@@ -90,6 +93,21 @@ def _taken(subscription: Subscription, count: int | None, seconds: int | None) -
             return
         found += item is not None
         yield item
+
+
+def _noted(items: Iterator[Any], silence: Silence, view: WatchView | None) -> Iterator[Any]:
+    """Pass items on, and say what does not come: while it is missing, else at the end."""
+    began = time.monotonic()
+    for item in items:
+        silence.take(item)
+        for words in silence.words(time.monotonic() - began):
+            if view is not None:
+                view.say(words)
+            else:
+                click.echo(words, err=True)
+        yield item
+    for words in silence.words(math.inf):
+        click.echo(words, err=True)
 
 
 def _watch(

@@ -92,6 +92,10 @@ class WatchView:
             elif isinstance(event, Loss):
                 self._of(event.topic.partition("|")[0]).lost += event.count
 
+    def say(self, words: str) -> None:
+        """Show a line among the events."""
+        self._events.append(words)
+
     def render(self) -> Group:
         """Return what is shown now."""
         now_ns, states = time.time_ns(), self._subscription.states
