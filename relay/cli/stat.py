@@ -47,12 +47,16 @@ def command(
     Parts of this machine are read out of shared memory where the accelerator is installed, clients among them; others
     by their status endpoints.
 
-    Exit codes: 0 shown, 1 nothing answers.
+    A job that was started alone is no part of `relay up`: ask it by the --url of its own status port.
+
+    Exit codes: 0 shown, 1 nothing answers, or there is no such part.
     """
     source = _Source(data_folder, urls, wanted, match)
     found = source.read()
+    for words in source.unknown():
+        click.echo(words, err=True)
     if not watch:
-        click.echo(json.dumps(found)) if as_json else _show(found, match)
+        click.echo(json.dumps(found)) if as_json else _show(found, match, is_told=bool(source.unknown()))
         raise SystemExit(0 if found else 1)
     try:
         _watch(source, found, interval, as_json=as_json)
@@ -60,12 +64,12 @@ def command(
         raise SystemExit(0) from None
 
 
-def _show(found: Mapping[str, Values], match: str | None) -> None:
+def _show(found: Mapping[str, Values], match: str | None, *, is_told: bool) -> None:
     if any(found.values()):
         table_console().print(_table(found, {}, 0.0))
     elif found:
         click.echo(f"no counter's name has {match!r} in it" if match else "no part has counted anything yet", err=True)
-    else:
+    elif not is_told:
         click.echo("nothing answers; start it with: relay up, or name a part's --url", err=True)
 
 
@@ -80,6 +84,7 @@ class _Source:
 
         self._settings = load_settings(UpSettings, overrides={"data_folder": data_folder})
         self._urls, self._wanted, self._match = urls, wanted, match
+        self._known: set[str] = set()
 
     def read(self) -> dict[str, Values]:
         """Return the counters of every part that answers."""
@@ -98,7 +103,21 @@ class _Source:
         if state["parts"]:
             # Clients belong to no data folder; beside a platform they are of interest, too.
             found |= dict(shared.named_clients())
-        return {name: self._matching(values) for name, values in found.items() if name in (self._wanted or found)}
+        self._known = {part["name"] for part in state["parts"]} | set(found)
+        shown = {*self._wanted, *self._urls} if self._wanted else found
+        return {name: self._matching(values) for name, values in found.items() if name in shown}
+
+    def unknown(self) -> list[str]:
+        """Return a line for each wanted part that the last reading knows nothing of; none when nothing runs here."""
+        if not self._known:
+            return []
+        known = ", ".join(sorted(self._known))
+        return [
+            f"expected a part of {known}; got {name}. A job that was started alone answers at its own status port: "
+            "relay stat --url http://127.0.0.1:PORT/status"
+            for name in self._wanted
+            if name not in self._known
+        ]
 
     def _matching(self, values: Values) -> Values:
         return {name: value for name, value in values.items() if not self._match or self._match in name}
