@@ -70,7 +70,9 @@ def _show(found: Mapping[str, Values], match: str | None, *, is_told: bool) -> N
     elif found:
         click.echo(f"no counter's name has {match!r} in it" if match else "no part has counted anything yet", err=True)
     elif not is_told:
-        click.echo("nothing answers; start it with: relay up, or name a part's --url", err=True)
+        from relay.supervisor.own_command import own_command
+
+        click.echo(f"nothing answers; start it with: {own_command()} up, or name a part's --url", err=True)
 
 
 class _Source:

@@ -21,6 +21,7 @@ from relay.errors import RetryableError, SettingsError
 from relay.observability.console import table_console
 from relay.supervisor.children import get_json
 from relay.supervisor.data_folder import read_state
+from relay.supervisor.own_command import own_command
 from relay.supervisor.plan import RELAY
 from relay.supervisor.settings import UpSettings
 from relay.supervisor.status_page import describe_part, parts_table, queries_table
@@ -118,7 +119,7 @@ def status(*, config: Path | None, as_json: bool, **overrides: Any) -> None:
     if as_json:
         click.echo(json.dumps({"running": state is not None, "parts": parts}))
     elif state is None:
-        click.echo(f"nothing runs on {settings.data_folder.resolve()}; start it with: relay up")
+        click.echo(f"nothing runs on {settings.data_folder.resolve()}; start it with: {own_command()} up")
     else:
         table_console().print(parts_table(parts))
         if (queries := queries_table(parts)) is not None:
@@ -165,12 +166,13 @@ def _first_range(settings: UpSettings) -> list[str]:
 
 def _say_what_next(settings: UpSettings, console: Console) -> None:
     data = "" if settings.data_folder == Path(".data") else f" --data {shlex.quote(str(settings.data_folder))}"
+    relay = own_command()
     console.print(
         "\n[bold]The platform is up.[/bold] In another terminal:\n"
-        "  relay history ETH/USDT.BINANCE --last 6h --period 5m\n"
-        "  relay history BTC/USD.KRAKEN --last 1d --period 15m --output bars.parquet\n"
-        "  relay watch BTC/USDT.BINANCE BTC/USD.KRAKEN\n"
-        "  relay symbols --exchange COINBASE\n"
-        f"  relay status{data}\n"
+        f"  {relay} history ETH/USDT.BINANCE --last 6h --period 5m\n"
+        f"  {relay} history BTC/USD.KRAKEN --last 1d --period 15m --output bars.parquet\n"
+        f"  {relay} watch BTC/USDT.BINANCE BTC/USD.KRAKEN\n"
+        f"  {relay} symbols --exchange COINBASE\n"
+        f"  {relay} status{data}\n"
         f"Logs: {settings.data_folder / 'logs'}   Stop: Ctrl-C"
     )
