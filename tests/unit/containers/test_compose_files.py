@@ -130,6 +130,15 @@ def test_the_variables_of_a_service_are_settings_of_its_application(service, mod
     assert settings.model_fields_set
 
 
+def test_the_page_names_every_job_that_runs_in_the_containers():
+    image = (ROOT / "Dockerfile").read_text()
+    (jobs,) = re.findall(r'^CMD \["job", (.*)\]$', image, re.MULTILINE)
+    assert "command" not in compose()["services"]["history"]
+    (row,) = re.findall(r"^\| `history` \|.*$", (ROOT / "docs" / "containers.md").read_text(), re.MULTILINE)
+    assert [job for job in re.findall(r'"(\w+)"', jobs) if f"`{job}`" not in row] == []
+    assert {"ticks", "bars", "triggers"} < set(re.findall(r'"(\w+)"', jobs))
+
+
 def test_spark_finds_the_same_catalog_and_store_as_everyone_else(monkeypatch):
     environment = compose(CATALOG_PASSWORD="a", S3_ACCESS_KEY="b", S3_SECRET_KEY="c")["services"]["history"]
     monkeypatch.setattr(os, "environ", environment["environment"])
