@@ -50,7 +50,8 @@ class LocalClient:
 
     def lines(self, kind: str) -> list[str]:
         """What it has told of a kind."""
-        found = self._log.read_text().splitlines()
+        # What is being written has no end yet.
+        found = self._log.read_text().rpartition("\n")[0].splitlines()
         return [line.partition(" ")[2] for line in found if line.startswith(f"{kind} ")]
 
     def ticks(self) -> list[int]:
