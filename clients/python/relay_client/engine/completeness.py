@@ -148,10 +148,10 @@ def measure(ticker: str, span: Range, runs: Sequence[tuple[int, int]], gaps: Ite
 
 
 def _interrupted(open_gaps: list[KnownGap], word: KnownGap) -> list[KnownGap]:
-    """An interruption replaces the one before it: whoever opens it answers for everything from its first id on."""
-    behind = [gap.from_ns for gap in open_gaps if gap.last is None and _first(gap) >= _first(word)]
+    """An interruption replaces what reaches to its first id or behind: whoever opens it answers for all from there."""
+    behind = [gap.from_ns for gap in open_gaps if _first(gap) >= _first(word)]
     begun = replace(word, from_ns=min([word.from_ns or max(behind, default=0), *behind]))
-    return [*(gap for gap in open_gaps if gap.last is not None), begun]
+    return [*(gap for gap in open_gaps if gap.last is not None and gap.last < _first(word)), begun]
 
 
 def _is_part(word: KnownGap, gap: KnownGap) -> bool:

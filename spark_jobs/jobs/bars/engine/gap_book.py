@@ -59,17 +59,29 @@ class GapBook(msgspec.Struct):
         return changed_ns, max(gap.to_ns, changed_ns)
 
     def _open(self, opened: _OpenGap) -> tuple[int, int] | None:
-        """An interruption replaces the one before it: whoever opens it answers for everything from its first id on."""
+        """An interruption replaces what reaches to its first id or behind: its opener answers for all from there."""
         if opened.last is not None:
             if opened not in self.open:
                 self.open.append(opened)
             return None
-        replaced = [gap for gap in self.open if gap.last is None]
+        replaced = [gap for gap in self.open if gap.last is None or gap.last >= opened.first]
         behind = [gap.from_ns for gap in replaced if gap.first >= opened.first]
         opened = msgspec.structs.replace(opened, from_ns=min([opened.from_ns, *behind]))
-        self.open = [*(gap for gap in self.open if gap.last is not None), opened]
+        self.open = [*(gap for gap in self.open if gap not in replaced), opened]
         before_ns = min((gap.from_ns for gap in replaced), default=opened.from_ns)
         return (before_ns, opened.from_ns) if before_ns < opened.from_ns else None
+
+    def begin_attempt(self) -> tuple[int, int] | None:
+        """Another attempt lives, which has opened an interruption: up to there everything is in the log or given up.
+
+        Holes that the attempt before had opened are closed by nobody any more. Returns the time whose buckets it
+        changes.
+        """
+        if not self.open or self.open[-1].last is not None:
+            return None
+        ended = self.open[:-1]
+        del self.open[:-1]
+        return (min(gap.from_ns for gap in ended), max(gap.to_ns for gap in ended)) if ended else None
 
     def _closed_by(self, first: int, last: int | None) -> list[_OpenGap]:
         """What lies inside the ids of a notice; an interruption, too, unless the notice is of a hole that is known."""

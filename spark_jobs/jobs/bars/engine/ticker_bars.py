@@ -60,10 +60,7 @@ class TickerBars(msgspec.Struct):
     def on_gap(self, gap: GapNotice, *, offset: int) -> None:
         """Take a notice of a hole."""
         self.gap_offset = offset
-        changed = self.gaps.take(gap)
-        if changed is not None:
-            for series in self.series.values():
-                series.reconsider(*changed)
+        self._reconsider(self.gaps.take(gap))
 
     def on_beat(self, beat: Beat, rules: BarRules) -> list[MadeBar | Recompute]:
         """Take a beat; return the bars that are final by it. Those of an attempt that was replaced mean nothing.
@@ -73,6 +70,8 @@ class TickerBars(msgspec.Struct):
         """
         if beat.attempt < self.attempt and beat.reached_ns <= self.reached_ns + _ANEW_NS:
             return []
+        if beat.attempt != self.attempt and self.attempt >= 0:
+            self._reconsider(self.gaps.begin_attempt())
         self.attempt = beat.attempt
         self.reached_ns = max(self.reached_ns, beat.reached_ns)
         self.is_down = beat.is_down
@@ -84,6 +83,11 @@ class TickerBars(msgspec.Struct):
     def on_clock(self, now_ns: int, rules: BarRules) -> list[MadeBar | Recompute]:
         """Of a feed that has stopped, return what is over by the clock: its own time stands still."""
         return self._settle(now_ns - rules.lateness_ns, rules) if self.is_down else []
+
+    def _reconsider(self, changed: tuple[int, int] | None) -> None:
+        if changed is not None:
+            for series in self.series.values():
+                series.reconsider(*changed)
 
     def _settle(self, limit_ns: int, rules: BarRules) -> list[MadeBar | Recompute]:
         made: list[MadeBar | Recompute] = []

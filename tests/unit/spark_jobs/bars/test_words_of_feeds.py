@@ -13,7 +13,7 @@ from ingestors.engine.feed_values import LiveTrade, LostCause
 from spark_jobs.jobs.bars.engine.gap_book import GapBook
 from spark_jobs.jobs.bars.engine.values import GapNotice, GapState
 from spark_jobs.jobs.bars.stored_bar import gap_book_of
-from tests.unit.spark_jobs.bars.log_world import DAY, SECOND, LogWorld, beat, told, trade
+from tests.unit.spark_jobs.bars.log_world import DAY, SECOND, TICKER, LogWorld, beat, told, trade
 
 MINUTES = range(10, 360, 10)
 """Seconds of a first attempt's trades, the first of which is number 1."""
@@ -144,11 +144,34 @@ def notice(state: str, first: int | None, last: int | None, from_ns: int, to_ns:
 def test_an_interruption_is_replaced_by_the_next_and_ends_with_its_own_word() -> None:
     book = GapBook()
     book.begin(5)
-    for word in (notice("OPEN", 40, 45, 10, 20), notice("OPEN", 46, None, 20), notice("OPEN", 40, None, 0)):
+    for word in (notice("OPEN", 20, 25, 7, 8), notice("OPEN", 40, 45, 10, 20), notice("OPEN", 46, None, 20)):
         assert book.take(word) is None
-    assert [(gap.first, gap.last, gap.from_ns) for gap in book.open] == [(40, 45, 10), (40, None, 20)]
+    assert book.take(notice("OPEN", 40, None, 0)) is None
+    assert [(gap.first, gap.last, gap.from_ns) for gap in book.open] == [(20, 25, 7), (40, None, 10)]
     assert book.take(notice("FILLED", 40, 45, 0, 30)) == (10, 30)
-    assert book.open == []
+    assert [(gap.first, gap.last) for gap in book.open] == [(20, 25)]
+
+
+@pytest.mark.parametrize("resumed_after", [3, 4, 5])
+def test_a_hole_of_an_attempt_that_was_killed_holds_no_bar_back(resumed_after: int) -> None:
+    log, first = Log(), feed()
+    first.on_connected(0)
+    log.hear(first.on_trades([live(1, 1)], 0))
+    log.read([beat(1)])
+    log.hear(first.on_trades([live(2, 61), live(3, 62), live(6, 65)], 0))
+    log.hear(first.on_tick(SECOND))
+    log.hear([Emit([live(number, number + 59) for number in range(4, resumed_after + 1)], is_backfill=True)])
+    log.read([beat(66)])
+    second = feed(resumed_after, DAY + (59 + resumed_after) * SECOND)
+    log.hear(second.start())
+    log.read([beat(66, attempt=2)])
+    second.on_connected(0)
+    log.hear(second.on_trades([live(number, number + 59) for number in range(resumed_after + 1, 7)], 0))
+    log.hear(second.on_trades([live(7, 121)], 0))
+    log.read([beat(181, attempt=2)])
+    assert log.book.tickers[TICKER].gaps.open == []
+    assert [bar[:3] for bar in told(log.said)][-2:] == [(60, 0, False), (120, 0, False)]
+    assert log.last[60, DAY + 60 * SECOND].trades == 5
 
 
 def test_an_interruption_that_begins_later_sets_the_time_before_it_free() -> None:
