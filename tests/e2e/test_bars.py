@@ -28,7 +28,7 @@ class Collected:
         ports = platform.ports
         settings = ClientSettings(host="127.0.0.1", request_port=ports["request"], subscribe_port=ports["subscribe"])
         self.client = Client(settings=settings)
-        self._subscription = self.client.subscribe([f"{TICKER}|tick", f"{TICKER}|ohlc:1"], timeout=60)
+        self._subscription = self.client.subscribe([f"{TICKER}|tick", f"{TICKER}|ohlc:1"], timeout=180)
         self.ticks: dict[int, Tick] = {}
         self.bars: list[Bar] = []
         threading.Thread(target=self._collect, daemon=True).start()

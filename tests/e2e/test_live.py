@@ -28,7 +28,7 @@ class Watcher:
             host="127.0.0.1", request_port=platform.ports["request"], subscribe_port=platform.ports["subscribe"]
         )
         self.client = Client(settings=settings)
-        self.subscription = self.client.subscribe(ticker, timeout=60, **options)  # type: ignore[arg-type]
+        self.subscription = self.client.subscribe(ticker, timeout=180, **options)  # type: ignore[arg-type]
         self.ids: list[int] = []
         self.prices: dict[int, object] = {}
         self.events: list[object] = []
