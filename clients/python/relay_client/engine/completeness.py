@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from relay.engine.gap_rules import GapIds
 from relay.protocol.ranges import Range, intersect, subtract, union
 
 __all__ = ["Completeness", "KnownGap", "MissingIds", "fold_gaps", "measure", "past_of"]
@@ -27,6 +28,11 @@ class KnownGap:
     last: int | None
     from_ns: int
     to_ns: int
+
+    @property
+    def ids(self) -> GapIds:
+        """Its ids."""
+        return GapIds.of(self.first, self.last)
 
     @property
     def is_before_all(self) -> bool:
@@ -105,8 +111,8 @@ def fold_gaps(said: Iterable[KnownGap]) -> list[KnownGap]:
             elif word not in open_gaps:
                 open_gaps.append(word)
             continue
-        is_of_hole = any(_is_part(word, gap) for gap in open_gaps)
-        open_gaps = [gap for gap in open_gaps if not _closes(word, gap, is_of_hole=is_of_hole)]
+        is_of_hole = any(word.ids.is_part_of(gap.ids) for gap in open_gaps)
+        open_gaps = [gap for gap in open_gaps if not word.ids.closes(gap.ids, is_of_hole=is_of_hole)]
         if word.state == "UNFILLABLE":
             for_ever.append(word)
     return [*for_ever, *open_gaps]
@@ -148,26 +154,10 @@ def measure(ticker: str, span: Range, runs: Sequence[tuple[int, int]], gaps: Ite
 
 
 def _interrupted(open_gaps: list[KnownGap], word: KnownGap) -> list[KnownGap]:
-    """An interruption replaces what reaches to its first id or behind: whoever opens it answers for all from there."""
-    behind = [gap.from_ns for gap in open_gaps if _first(gap) >= _first(word)]
+    """An interruption replaces what reaches to its first id or behind."""
+    behind = [gap.from_ns for gap in open_gaps if gap.ids.first >= word.ids.first]
     begun = replace(word, from_ns=min([word.from_ns or max(behind, default=0), *behind]))
-    return [*(gap for gap in open_gaps if gap.last is not None and gap.last < _first(word)), begun]
-
-
-def _is_part(word: KnownGap, gap: KnownGap) -> bool:
-    """Whether a word is of a hole that is known: it says nothing of an interruption."""
-    return gap.last is not None and word.last is not None and 0 <= _first(gap) <= _first(word) <= word.last <= gap.last
-
-
-def _closes(word: KnownGap, gap: KnownGap, *, is_of_hole: bool) -> bool:
-    if gap.last is None:
-        return _first(word) == _first(gap) or (_first(word) <= _first(gap) and not is_of_hole)
-    return _first(word) <= _first(gap) and word.last is not None and gap.last <= word.last
-
-
-def _first(gap: KnownGap) -> int:
-    """One without a first id begins before all."""
-    return -1 if gap.first is None else gap.first
+    return [*(gap for gap in open_gaps if not word.ids.replaces(gap.ids)), begun]
 
 
 def _began_ns(span: Range, runs: Sequence[tuple[int, int]], gaps: Sequence[KnownGap]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from relay.engine.gap_rules import GapIds
 from spark_jobs.jobs.bars.engine.values import GapNotice, GapState
 
 __all__ = ["ENDLESS_NS", "GapBook"]
@@ -17,6 +18,10 @@ class _OpenGap(msgspec.Struct, frozen=True):
     last: int | None
     from_ns: int
     to_ns: int
+
+    @property
+    def ids(self) -> GapIds:
+        return GapIds(self.first, self.last)
 
 
 class GapBook(msgspec.Struct):
@@ -43,13 +48,13 @@ class GapBook(msgspec.Struct):
 
     def take(self, gap: GapNotice) -> tuple[int, int] | None:
         """Take a notice; return the time whose buckets it changes, None when it changes none."""
-        first = -1 if gap.first is None else gap.first
+        ids = GapIds.of(gap.first, gap.last)
         from_ns = gap.from_ns or self.newest_ns
         self.begin(gap.from_ns)
         if gap.state is GapState.OPEN:
-            return self._open(_OpenGap(first, gap.last, from_ns, ENDLESS_NS if gap.last is None else gap.to_ns))
+            return self._open(_OpenGap(ids.first, ids.last, from_ns, ENDLESS_NS if gap.last is None else gap.to_ns))
         self.begin(gap.to_ns)
-        closed = self._closed_by(first, gap.last)
+        closed = self._closed_by(ids)
         self.open = [gap_ for gap_ in self.open if gap_ not in closed]
         begins = [gap_.from_ns for gap_ in closed]
         changed_ns = min([from_ns if gap.from_ns else gap.to_ns, *begins])
@@ -59,12 +64,12 @@ class GapBook(msgspec.Struct):
         return changed_ns, max(gap.to_ns, changed_ns)
 
     def _open(self, opened: _OpenGap) -> tuple[int, int] | None:
-        """An interruption replaces what reaches to its first id or behind: its opener answers for all from there."""
+        """An interruption replaces what reaches to its first id or behind."""
         if opened.last is not None:
             if opened not in self.open:
                 self.open.append(opened)
             return None
-        replaced = [gap for gap in self.open if gap.last is None or gap.last >= opened.first]
+        replaced = [gap for gap in self.open if opened.ids.replaces(gap.ids)]
         behind = [gap.from_ns for gap in replaced if gap.first >= opened.first]
         opened = msgspec.structs.replace(opened, from_ns=min([opened.from_ns, *behind]))
         self.open = [*(gap for gap in self.open if gap not in replaced), opened]
@@ -83,20 +88,9 @@ class GapBook(msgspec.Struct):
         del self.open[:-1]
         return (min(gap.from_ns for gap in ended), max(gap.to_ns for gap in ended)) if ended else None
 
-    def _closed_by(self, first: int, last: int | None) -> list[_OpenGap]:
-        """What lies inside the ids of a notice; an interruption, too, unless the notice is of a hole that is known."""
-        is_of_hole = last is not None and any(
-            gap.last is not None and 0 <= gap.first <= first <= last <= gap.last for gap in self.open
-        )
-        return [
-            gap
-            for gap in self.open
-            if (
-                first <= gap.first and last is not None and gap.last <= last
-                if gap.last is not None
-                else first == gap.first or (first <= gap.first and not is_of_hole)
-            )
-        ]
+    def _closed_by(self, ids: GapIds) -> list[_OpenGap]:
+        is_of_hole = any(ids.is_part_of(gap.ids) for gap in self.open)
+        return [gap for gap in self.open if ids.closes(gap.ids, is_of_hole=is_of_hole)]
 
     def is_open(self, start_ns: int, end_ns: int) -> bool:
         """Return whether trades of [start, end) may still be missing."""
